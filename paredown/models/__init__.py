@@ -1,0 +1,1 @@
+"""Source models and artifacts on disk: find, check, describe."""

@@ -1,0 +1,103 @@
+"""Raw events of requests; every speed metric is a pure function of them. All times are of one monotonic clock (ns)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ChunkEvent:
+    """A chunk that carried tokens. `engine_ns`: when the engine had it, by its own stamp (same host's clock)."""
+
+    arrived_ns: int
+    token_ids: tuple[int, ...]
+    engine_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class RequestEvents:
+    """One request from due to done.
+
+    scheduled_ns, sent_ns: when it was due, when it was sent
+    chunks:         those that carried tokens; empty and role-only chunks are not in here
+    output_tokens:  the server's `usage`, else the number of token ids
+    finish_reason:  `stop`, `length`, or empty when it did not finish
+    failure:        error class of a failed request, else empty: `refused`, `status_500`, `malformed`, `truncated`,
+                    `timeout`, `disconnected`
+    """
+
+    id: str
+    scheduled_ns: int
+    sent_ns: int
+    chunks: tuple[ChunkEvent, ...]
+    finished_ns: int | None
+    prompt_tokens: int | None
+    output_tokens: int
+    wanted_tokens: int
+    finish_reason: str = ""
+    failure: str = ""
+    detail: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class StartUp:
+    """Process start → weights loaded → ready → first token, in ns since the process start. None = not seen."""
+
+    loaded_ns: int | None
+    ready_ns: int
+    first_token_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Memory of the engine's process tree, from sampled PSS; `None` parts could not be separated (`note` says why)."""
+
+    peak_bytes: int
+    sample_period_ms: int
+    samples: int
+    before_load_bytes: int | None = None
+    after_load_bytes: int | None = None
+    high_water_bytes: int | None = None
+    weights_bytes: int | None = None
+    kv_cache_bytes: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Energy over the trial from a hardware counter. `joules is None` = not measured (`missing` says why)."""
+
+    joules: float | None
+    seconds: float
+    source: str = ""
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One process (or one slice of it) under one load: the unit that is independent of the others."""
+
+    index: int
+    requests: tuple[RequestEvents, ...]
+    startup: StartUp | None
+    memory: Memory | None
+    energy: Energy | None
+    fresh_process: bool
+    background_load: float | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate under one traffic: raw events kept. `void` says why its figures may not be used, else empty."""
+
+    candidate: str
+    traffic: str
+    concurrency: int
+    blocks: tuple[Block, ...]
+    void: str = ""
+    batching_seen: int = 1
+
+    def requests(self) -> tuple[RequestEvents, ...]:
+        """All requests of all blocks, in order."""
+        return tuple(request for block in self.blocks for request in block.requests)

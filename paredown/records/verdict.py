@@ -1,0 +1,143 @@
+"""Verdicts of slices and candidates, and the decision of a run."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from paredown.records.candidate import LeftOut, Prediction
+from paredown.records.figure import Figure
+from paredown.records.golden import Smoke
+
+
+class Verdict(enum.StrEnum):
+    SHIP = "SHIP"
+    REJECT = "REJECT"
+    INVESTIGATE = "INVESTIGATE"
+
+
+class Comparison(enum.StrEnum):
+    AT_MOST = "<="
+    AT_LEAST = ">="
+
+
+@dataclass(frozen=True)
+class Target:
+    """Metric, comparison, value, unit, optionally a slice or relative to the baseline.
+
+    value: in the metric's base unit (seconds, bytes, fraction …); with `relative` a ratio to the baseline
+    text:  as the user wrote it
+    """
+
+    metric: str
+    comparison: Comparison
+    value: float
+    unit: str
+    text: str
+    statistic: str = ""
+    slice: str = ""
+    relative: bool = False
+
+
+@dataclass(frozen=True)
+class Margin:
+    """A gate or a watched slice: the largest drop (fraction, 0.03 = 3 points) that is tolerated."""
+
+    slice: str
+    margin: float
+    gated: bool
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PairedCounts:
+    """Paired binary outcomes of baseline and candidate on the same items."""
+
+    both_right: int
+    lost: int
+    gained: int
+    both_wrong: int
+    not_scored: int = 0
+
+    @property
+    def n(self) -> int:
+        return self.both_right + self.lost + self.gained + self.both_wrong
+
+
+@dataclass(frozen=True)
+class SliceVerdict:
+    """The verdict on one slice or pool.
+
+    drop:         baseline accuracy minus candidate accuracy (fraction; positive = worse)
+    low, high:    one-sided 95 % limits of the drop, both given (Tango score interval for binary items)
+    p_value:      mid-p McNemar, two-sided
+    more_prompts: further prompts needed to decide (INVESTIGATE only); None = cannot be decided by prompts
+    discriminating: False when the baseline itself is at chance here
+    """
+
+    slice: str
+    gated: bool
+    margin: float
+    counts: PairedCounts
+    baseline_score: float | None
+    candidate_score: float | None
+    drop: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    verdict: Verdict
+    reason: str
+    more_prompts: int | None = None
+    discriminating: bool = True
+    regressed: bool = False
+    smallest_visible_drop: float | None = None
+
+
+@dataclass(frozen=True)
+class TargetResult:
+    """One target against one candidate. `met is None` = not measured here (`reason` says why)."""
+
+    target: Target
+    figure: Figure | None
+    baseline: Figure | None
+    ratio: float | None
+    met: bool | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class CandidateVerdict:
+    """The verdict on one candidate, with everything that led to it.
+
+    stage: last gate reached: `apply`, `smoke`, `fidelity`, `speed`, `screening`, `confirmation`
+    alpha: the level of the confirmation test, 0 when none was spent
+    """
+
+    candidate: str
+    stage: str
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    slices: tuple[SliceVerdict, ...] = ()
+    targets: tuple[TargetResult, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    smoke: Smoke | None = None
+    prediction: Prediction = Prediction()
+    alpha: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdicts of a run and the one recommended candidate, in a paragraph.
+
+    exit_status: 0 ships and meets every target · 3 nothing meets all · 4 investigate
+    """
+
+    recommended: str | None
+    verdict: Verdict
+    exit_status: int
+    paragraph: str
+    candidates: tuple[CandidateVerdict, ...]
+    left_out: tuple[LeftOut, ...]
+    artifact: str = ""
+    serve_command: str = ""
