@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from paredown.records.artifact import Artifact, LayerLeft, ModelFacts
-from paredown.records.candidate import LeftOut, Prediction, Proposal, Rung
+from paredown.records.candidate import LeftOut, Proposal, Rung
 from paredown.records.events import Trial
 from paredown.records.figure import Figure, Options, Samples, Scalar
 from paredown.records.golden import Answer, GoldenItem, Score
@@ -375,6 +375,3 @@ class Loader:
     claims: Callable[[str], bool]
     load: Callable[[str], Iterable[RawRow]]
     needs: Needs = Needs()
-
-
-

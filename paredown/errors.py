@@ -1,18 +1,18 @@
 """The exception tree of paredown.
 
-    PareDownError
-    ├── UserError           the request is wrong: exit status 2, one sentence, no traceback
-    │   ├── UnknownNameError    a word that is not known; names the nearest known one
-    │   ├── MissingPackageError an optional package is not installed; names the install line
-    │   └── RunInUseError       another process holds the run directory
-    ├── EngineError         one candidate's engine failed; the run goes on without it
-    │   ├── EngineDied          its process ended
-    │   ├── EngineHung          nothing came from it within the time limit
-    │   └── EngineOutOfMemory   it was killed for memory or said so
-    ├── TechniqueError      a technique could not make its artifact; the run goes on without it
-    ├── BaselineError       the baseline itself failed: nothing can be compared, exit status 1
-    ├── DiskFullError       the disk is full: what was measured is kept, exit status 1
-    └── RecordError         a record is damaged or was changed: exit status 1
+PareDownError
+├── UserError           the request is wrong: exit status 2, one sentence, no traceback
+│   ├── UnknownNameError    a word that is not known; names the nearest known one
+│   ├── MissingPackageError an optional package is not installed; names the install line
+│   └── RunInUseError       another process holds the run directory
+├── EngineError         one candidate's engine failed; the run goes on without it
+│   ├── EngineDied          its process ended
+│   ├── EngineHung          nothing came from it within the time limit
+│   └── EngineOutOfMemory   it was killed for memory or said so
+├── TechniqueError      a technique could not make its artifact; the run goes on without it
+├── BaselineError       the baseline itself failed: nothing can be compared, exit status 1
+├── DiskFullError       the disk is full: what was measured is kept, exit status 1
+└── RecordError         a record is damaged or was changed: exit status 1
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 def to_plain(value: Any) -> Any:
     """The record as JSON-ready plain data. Raises RecordError for NaN, infinity or an unknown type."""
-    if value is None or isinstance(value, str | bool | int) and not isinstance(value, enum.Enum):
+    if value is None or (isinstance(value, str | bool | int) and not isinstance(value, enum.Enum)):
         return value
     if isinstance(value, enum.Enum):
         return value.value
@@ -61,7 +61,8 @@ def loads(cls: type[T], text: str) -> T:
         plain = json.loads(text)
     except ValueError as error:
         raise RecordError(f"Not JSON, so no {cls.__name__}: {error}") from error
-    return from_plain(cls, plain)
+    record: T = from_plain(cls, plain)
+    return record
 
 
 def from_plain(cls: Any, plain: Any) -> Any:
@@ -82,6 +83,10 @@ def from_plain(cls: Any, plain: Any) -> Any:
         return plain
     if dataclasses.is_dataclass(cls):
         return _from_mapping(cls, plain)
+    return _from_scalar(cls, plain)
+
+
+def _from_scalar(cls: Any, plain: Any) -> Any:
     if isinstance(cls, type) and issubclass(cls, enum.Enum):
         return cls(plain)
     if cls is Path:
