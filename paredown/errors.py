@@ -82,6 +82,10 @@ class TechniqueError(PareDownError):
         self.detail = detail
 
 
+class TechniqueOutOfMemory(TechniqueError):
+    """The technique's worker was killed for memory, or reported that it had none left."""
+
+
 class BaselineError(PareDownError):
     """The baseline failed, so that nothing can be compared with it."""
 

@@ -19,12 +19,23 @@ class LayerLeft:
 
 @dataclass(frozen=True)
 class TensorGroup:
-    """The tensors of one data type in a checkpoint, as its own files count them."""
+    """The tensors of one data type and kind in a checkpoint, as its own files count them.
+
+    elements: weights that they stand for (a byte that packs two 4-bit weights counts two)
+    kind:     `matrix` (linear layers of the blocks), `head`, `embedding` (also a tied head), `scale` (scales, zero
+              points, code books), `other` (norms, biases); empty = not told apart
+    """
 
     dtype: str
     count: int
     elements: int
     size_bytes: int
+    kind: str = ""
+
+    @property
+    def bits(self) -> float:
+        """Stored bits per element, without scales."""
+        return 8.0 * self.size_bytes / self.elements
 
 
 @dataclass(frozen=True)
