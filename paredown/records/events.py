@@ -22,8 +22,9 @@ class RequestEvents:
     chunks:         those that carried tokens; empty and role-only chunks are not in here
     output_tokens:  the server's `usage`, else the number of token ids
     finish_reason:  `stop`, `length`, or empty when it did not finish
-    failure:        error class of a failed request, else empty: `refused`, `status_500`, `malformed`, `truncated`,
-                    `timeout`, `disconnected`
+    failure:        error class of a failed request, else empty: `refused`, `status_500`, `error_object`, `malformed`,
+                    `truncated`, `no_tokens`, `timeout`, `disconnected`
+    cached_tokens:  prompt tokens that the server says it took from its prefix cache; None = it does not say
     """
 
     id: str
@@ -38,6 +39,7 @@ class RequestEvents:
     failure: str = ""
     detail: str = ""
     text: str = ""
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,11 @@ class Energy:
 
 @dataclass(frozen=True)
 class Block:
-    """One process (or one slice of it) under one load: the unit that is independent of the others."""
+    """One process (or one slice of it) under one load: the unit that is independent of the others.
+
+    background_load: share of all usable cores that other processes kept busy meanwhile; None = not known
+    note:            what else was seen (throttling …)
+    """
 
     index: int
     requests: tuple[RequestEvents, ...]
@@ -85,6 +91,7 @@ class Block:
     energy: Energy | None
     fresh_process: bool
     background_load: float | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)

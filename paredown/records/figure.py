@@ -46,3 +46,4 @@ class Samples:
     values: tuple[float, ...]
     blocks: tuple[int, ...] = ()
     missing: str = ""
+    note: str = ""
