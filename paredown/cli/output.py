@@ -1,0 +1,27 @@
+"""What the verbs print: tables for people, one JSON document for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import click
+
+from paredown.records import codec
+
+
+def emit_json(document: object) -> None:
+    """One JSON document on standard output, and nothing else there."""
+    click.echo(json.dumps(codec.to_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table that wraps at the width of the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(*header, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    Console().print(drawn)
