@@ -1,0 +1,91 @@
+"""The text equals a right answer, once both are normalized.
+
+`answer`: one right answer, or several with `||` between them: `Paris||City of Paris`.
+`arguments.mode`: `exact` (the whole text, the default), `first_line` (the first line that is not empty), `contains`
+(a right answer stands somewhere in the text, as whole words where the script puts spaces between words).
+Normalized: Unicode NFKC, case folded, white space collapsed, punctuation and symbols at both ends taken away.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from paredown.contracts import Scorer, ScoringLevel
+from paredown.records.golden import Answer, GoldenItem, Score
+
+SEPARATOR = "||"
+MODES = ("exact", "first_line", "contains")
+UNSPACED_SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR")
+
+
+def score(item: GoldenItem, answer: Answer) -> Score:
+    if answer.failure:
+        return Score(item.id, None, answer.failure)
+    mode = item.arguments.get("mode", "exact")
+    wanted = [_normalized(text) for text in item.answer.split(SEPARATOR)]
+    if mode == "contains":
+        text = _normalized(answer.text)
+        return Score(item.id, float(any(_contains(text, right) for right in wanted)))
+    lines = [line for line in answer.text.splitlines() if line.strip()] or [""]
+    return Score(item.id, float(_normalized(lines[0] if mode == "first_line" else answer.text) in wanted))
+
+
+def _normalized(text: str) -> str:
+    text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    start, end = 0, len(text)
+    while start < end and _is_edge(text[start]):
+        start += 1
+    while end > start and _is_edge(text[end - 1]):
+        end -= 1
+    return text[start:end]
+
+
+def _is_edge(character: str) -> bool:
+    return character == " " or unicodedata.category(character)[0] in "PS"
+
+
+def _contains(text: str, right: str) -> bool:
+    """Whether `right` stands in `text` and no letter or digit of a spaced script continues it at either end."""
+    place = text.find(right)
+    while place >= 0:
+        before, after = text[:place][-1:], text[place + len(right) :][:1]
+        if not _continues(right[0], before) and not _continues(right[-1], after):
+            return True
+        place = text.find(right, place + 1)
+    return False
+
+
+def _continues(edge: str, neighbour: str) -> bool:
+    return edge.isalnum() and neighbour.isalnum() and not (_is_unspaced(edge) or _is_unspaced(neighbour))
+
+
+def _is_unspaced(character: str) -> bool:
+    return unicodedata.name(character, "").startswith(UNSPACED_SCRIPTS)
+
+
+def chance(_: GoldenItem) -> float | None:
+    """0: a text drawn at random is never right."""
+    return 0.0
+
+
+def check(item: GoldenItem) -> None:
+    for right in item.answer.split(SEPARATOR):
+        if not _normalized(right):
+            raise ValueError(
+                f"field 'answer' is {item.answer!r}; expected texts with a letter or digit, {SEPARATOR!r} between them"
+            )
+    mode = item.arguments.get("mode", "exact")
+    if mode not in MODES:
+        raise ValueError(f"field 'arguments.mode' is {mode!r}; expected one of {', '.join(MODES)}")
+
+
+SCORER = Scorer(
+    name="exact_match",
+    summary="the normalized text equals (or contains) a right answer",
+    version=1,
+    likelihood=False,
+    needs=ScoringLevel.NONE,
+    score=score,
+    chance=chance,
+    check=check,
+)
