@@ -167,7 +167,10 @@ class GenerationRequest:
 
 @dataclass(frozen=True)
 class StepOutput:
-    """New tokens of one request after one step; `finish_reason` is `stop`, `length` or empty (goes on)."""
+    """New tokens of one request after one step; `finish_reason` is `stop`, `length` or empty (goes on).
+
+    A token of `stop_ids` that ends the generation is among `token_ids` (it was computed, and counts in `usage`).
+    """
 
     id: str
     token_ids: tuple[int, ...]
@@ -239,7 +242,10 @@ class OpenedEngine(Protocol):
 
 @dataclass(frozen=True)
 class ServerCommand:
-    """How to start an engine that brings its own OpenAI-compatible server. No shell; `{port}` is filled in."""
+    """How to start an engine that brings its own OpenAI-compatible server. No shell.
+
+    `{port}`, `{api_key}`, `{model_name}` and `{python}` are filled in, in arguments and environment variables.
+    """
 
     argv: tuple[str, ...]
     environment_variables: Mapping[str, str] = field(default_factory=dict)
