@@ -1,0 +1,29 @@
+"""Memory that loading the weights took; not measured where the parts cannot be separated."""
+
+from __future__ import annotations
+
+from paredown.contracts import Evidence, Metric
+from paredown.records.events import Block
+from paredown.records.figure import Figure
+from paredown.stats.figures import over_blocks
+
+
+def _compute(evidence: Evidence) -> Figure:
+    notes = [b.memory.note for b in evidence.trial.blocks if b.memory and b.memory.note] if evidence.trial else []
+    missing = "not separated" + (f": {notes[0]}" if notes else "")
+    return over_blocks("weights_memory", "B", evidence.trial, _part_bytes, missing, notes[0] if notes else "")
+
+
+def _part_bytes(block: Block) -> float | None:
+    part = block.memory.weights_bytes if block.memory else None
+    return None if part is None else float(part)
+
+
+METRIC = Metric(
+    name="weights_memory",
+    unit="B",
+    better="lower",
+    summary="memory that loading the weights took",
+    formula="PSS after loading − PSS before, shared libraries left out",
+    compute=_compute,
+)
