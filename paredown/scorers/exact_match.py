@@ -1,6 +1,6 @@
 """The text equals a right answer, once both are normalized.
 
-`answer`: one right answer, or several with `||` between them: `Paris||City of Paris`.
+`answer`: one right answer, or several as a JSON list of texts: `["Paris", "City of Paris"]`.
 `arguments.mode`: `exact` (the whole text, the default), `first_line` (the first line that is not empty), `contains`
 (a right answer stands somewhere in the text, as whole words where the script puts spaces between words).
 Normalized: Unicode NFKC, case folded, white space collapsed, punctuation and symbols at both ends taken away.
@@ -8,12 +8,12 @@ Normalized: Unicode NFKC, case folded, white space collapsed, punctuation and sy
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 from paredown.contracts import Scorer, ScoringLevel
 from paredown.records.golden import Answer, GoldenItem, Score
 
-SEPARATOR = "||"
 MODES = ("exact", "first_line", "contains")
 UNSPACED_SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR")
 
@@ -22,12 +22,22 @@ def score(item: GoldenItem, answer: Answer) -> Score:
     if answer.failure:
         return Score(item.id, None, answer.failure)
     mode = item.arguments.get("mode", "exact")
-    wanted = [_normalized(text) for text in item.answer.split(SEPARATOR)]
+    wanted = [_normalized(text) for text in _right_answers(item.answer)]
     if mode == "contains":
         text = _normalized(answer.text)
         return Score(item.id, float(any(_contains(text, right) for right in wanted)))
     lines = [line for line in answer.text.splitlines() if line.strip()] or [""]
     return Score(item.id, float(_normalized(lines[0] if mode == "first_line" else answer.text) in wanted))
+
+
+def _right_answers(answer: str) -> list[str]:
+    try:
+        several = json.loads(answer) if answer.startswith("[") else None
+    except ValueError:
+        several = None
+    if isinstance(several, list) and several and all(isinstance(text, str) for text in several):
+        return several
+    return [answer]
 
 
 def _normalized(text: str) -> str:
@@ -69,11 +79,8 @@ def chance(_: GoldenItem) -> float | None:
 
 
 def check(item: GoldenItem) -> None:
-    for right in item.answer.split(SEPARATOR):
-        if not _normalized(right):
-            raise ValueError(
-                f"field 'answer' is {item.answer!r}; expected texts with a letter or digit, {SEPARATOR!r} between them"
-            )
+    if not all(_normalized(right) for right in _right_answers(item.answer)):
+        raise ValueError(f"field 'answer' is {item.answer!r}; expected texts with a letter or digit")
     mode = item.arguments.get("mode", "exact")
     if mode not in MODES:
         raise ValueError(f"field 'arguments.mode' is {mode!r}; expected one of {', '.join(MODES)}")
