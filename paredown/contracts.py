@@ -299,6 +299,7 @@ class Metric:
 
     compute: `Samples` for a metric with a distribution (targets then name a statistic: `ttft_p95`), else `Figure`
     better:  `lower` or `higher`
+    requires: what a host or a request may lack, without which nobody can measure it: `energy_counter`, `price`
     """
 
     name: str
@@ -308,6 +309,7 @@ class Metric:
     formula: str
     compute: Callable[[Evidence], Samples | Figure]
     distribution: bool = False
+    requires: tuple[str, ...] = ()
 
 
 # ── scorers ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -31,4 +31,5 @@ METRIC = Metric(
     summary="price of a million output tokens under this load",
     formula="price per hour / output tokens per hour in the steady window",
     compute=_compute,
+    requires=("price",),
 )

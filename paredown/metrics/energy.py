@@ -31,4 +31,5 @@ METRIC = Metric(
     summary="energy per output token, gross",
     formula="counter difference over the block / output tokens",
     compute=_compute,
+    requires=("energy_counter",),
 )

@@ -69,10 +69,11 @@ class SliceVerdict:
     """The verdict on one slice or pool.
 
     drop:         baseline accuracy minus candidate accuracy (fraction; positive = worse)
-    low, high:    one-sided 95 % limits of the drop, both given (Tango score interval for binary items)
+    low, high:    one-sided limits of the drop at `level`, both given (Tango score interval for binary items)
     p_value:      mid-p McNemar, two-sided
     more_prompts: further prompts needed to decide (INVESTIGATE only); None = cannot be decided by prompts
     discriminating: False when the baseline itself is at chance here
+    level:        confidence of each limit; above 0.95 where several attempts share the error budget of a run
     """
 
     slice: str
@@ -91,6 +92,7 @@ class SliceVerdict:
     discriminating: bool = True
     regressed: bool = False
     smallest_visible_drop: float | None = None
+    level: float = 0.95
 
 
 @dataclass(frozen=True)
