@@ -19,4 +19,5 @@ def mid_p_values(lost: ArrayLike, gained: ArrayLike) -> NDArray[np.float64]:
     flips, fewer = b + c, np.minimum(b, c)
     at_most = bdtr(fewer, flips, 0.5)
     below = np.where(fewer > 0, bdtr(np.maximum(fewer - 1, 0), flips, 0.5), 0.0)
-    return np.minimum(1.0, at_most + below)
+    two_sided: NDArray[np.float64] = np.minimum(1.0, at_most + below)
+    return two_sided
