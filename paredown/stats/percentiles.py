@@ -46,13 +46,13 @@ def interval(values: Sequence[float], q: float, confidence: float = 0.95) -> Per
     at_most = binom.cdf(np.arange(count), count, q)  # at_most[r - 1] = P(X_(r) ≥ quantile)
     upper = np.flatnonzero(at_most >= confidence)
     lower = np.flatnonzero(1.0 - at_most >= confidence)  # index r - 1: P(X_(r) ≤ quantile) = P(Binomial ≥ r)
-    return PercentileInterval(
-        value=float(np.quantile(ordered, q)),
-        low=float(ordered[lower[-1]]) if len(lower) else None,
-        high=float(ordered[upper[0]]) if len(upper) else None,
-        count=count,
-        confidence=confidence,
-    )
+    low = float(ordered[lower[-1]]) if len(lower) else None
+    high = float(ordered[upper[0]]) if len(upper) else None
+    value = float(np.quantile(ordered, q))
+    # With few samples the interpolated value of a high percentile can lie below its own lower limit.
+    value = max(value, low) if low is not None else value
+    value = min(value, high) if high is not None else value
+    return PercentileInterval(value, low, high, count, confidence)
 
 
 def samples_needed(q: float, confidence: float = 0.95) -> int:
