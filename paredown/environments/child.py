@@ -5,11 +5,9 @@ Standard library only: it runs in isolated environments too.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import json
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -17,24 +15,26 @@ from pathlib import Path
 from typing import Any
 
 from paredown.errors import DiskFullError, TechniqueOutOfMemory, UserError
+from paredown.hosts.parent_death import die_with_parent
+from paredown.hosts.process import says_out_of_memory
 
 Report = Callable[[float, str], None]
 Act = Callable[[Mapping[str, Any], Report], Mapping[str, Any]]
 
-PR_SET_PDEATHSIG = 1
-OUT_OF_MEMORY_WORDS = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
 DISK_FULL_WORDS = ("no space left on device", "os error 28")
 
 
 def run(act: Act) -> int:
     """Carry out the work that the JSON file in `sys.argv[1]` describes; exit status 0 when it was done.
 
-    Messages go to the pipe that the parent opened, one JSON object a line: progress, then `done` or `failed`.
+    Messages go to standard output, one JSON object a line: progress, then `done` or `failed`. Whatever libraries
+    print goes to standard error, which is the log.
     """
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     die_with_parent(spec["parent_pid"])
-    os.set_inheritable(spec["report_fd"], False)
-    with os.fdopen(spec["report_fd"], "w", encoding="utf-8", buffering=1) as pipe:
+    messages = os.dup(1)
+    os.dup2(2, 1)
+    with os.fdopen(messages, "w", encoding="utf-8", buffering=1) as pipe:
 
         def say(**message: Any) -> None:
             pipe.write(json.dumps(message) + "\n")
@@ -51,22 +51,12 @@ def run(act: Act) -> int:
     return 0
 
 
-def die_with_parent(parent_pid: int) -> None:
-    """Ask the kernel to kill this process when its parent ends, by whatever cause (Linux; elsewhere a no-op)."""
-    if not sys.platform.startswith("linux"):
-        return
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    # The parent may have died before the request was made.
-    if os.getppid() != parent_pid:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
 def kind_of(error: BaseException) -> str:
     """`memory`, `disk`, `user`, `import` or `other`. Libraries often say so in words only."""
     seen: BaseException | None = error
     while seen is not None:
         words = str(seen).lower()
-        if isinstance(seen, MemoryError | TechniqueOutOfMemory) or any(w in words for w in OUT_OF_MEMORY_WORDS):
+        if isinstance(seen, MemoryError | TechniqueOutOfMemory) or says_out_of_memory(words):
             return "memory"
         if isinstance(seen, DiskFullError) or any(w in words for w in DISK_FULL_WORDS):
             return "disk"

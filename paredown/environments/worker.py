@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import selectors
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -16,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import paredown
+from paredown.hosts.process import Process
 
 OnProgress = Callable[[float, str], None]
-TAIL_LINES = 30
 POLL_S = 0.5
+END_GRACE_S = 5.0
 
 
 class WorkerFailed(Exception):
@@ -54,51 +53,30 @@ def run(
     Raises WorkerFailed. Whatever happens (also KeyboardInterrupt here), the worker's whole process group is dead when
     this returns; it dies with this process too.
     """
-    reading, writing = os.pipe()
-    log = directory / "worker.log"
-    spec = directory / "worker.json"
-    try:
-        plain = {"report_fd": writing, "parent_pid": os.getpid(), "work": work}
-        spec.write_text(json.dumps(plain), encoding="utf-8")
-        with log.open("ab") as sink:
-            process = subprocess.Popen(
-                [str(python or sys.executable), "-P", "-m", module, str(spec)],
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-                env=_variables(directory, python),
-                pass_fds=(writing,),
-                start_new_session=True,
-            )
-    except BaseException:
-        os.close(reading)
-        raise
-    finally:
-        os.close(writing)
+    directory = directory.resolve()
+    log, spec = directory / "worker.log", directory / "worker.json"
+    spec.write_text(json.dumps({"parent_pid": os.getpid(), "work": work}), encoding="utf-8")
+    process = Process(
+        [str(python or sys.executable), "-P", "-m", module, str(spec)],
+        cwd=directory,
+        log=log,
+        environment=_variables(directory, python),
+    )
     heard = _Heard()
     try:
-        in_time = _listen(process, reading, heard, on_progress, timeout_s)
+        in_time = _listen(process, heard, on_progress, timeout_s)
         if in_time:
-            process.wait()
+            process.wait(END_GRACE_S)
     finally:
-        os.close(reading)
-        _kill_group(process)
+        process.close()
     if not in_time:
-        raise WorkerFailed("timeout", f"was not finished within {timeout_s:.0f} s and was stopped", tail(log))
-    return _result(heard.last, process.returncode, log)
+        raise WorkerFailed("timeout", f"was not finished within {timeout_s:.0f} s and was stopped", process.log_tail())
+    return _result(heard.last, process)
 
 
-def tail(log: Path, lines: int = TAIL_LINES) -> str:
-    """The last lines of a log file; empty when there is none."""
-    with contextlib.suppress(FileNotFoundError):
-        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
-    return ""
-
-
-def _listen(
-    process: subprocess.Popen[bytes], reading: int, heard: _Heard, on_progress: OnProgress, timeout_s: float | None
-) -> bool:
-    """Read messages until the worker has ended; False when the time is over first."""
+def _listen(process: Process, heard: _Heard, on_progress: OnProgress, timeout_s: float | None) -> bool:
+    """Read messages until the worker says that it is done or has ended; False when the time is over first."""
+    reading = process.stdout.fileno()
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     with selectors.DefaultSelector() as selector:
         selector.register(reading, selectors.EVENT_READ)
@@ -106,7 +84,7 @@ def _listen(
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 return False
-            ended = process.poll() is not None
+            ended = not process.alive()
             if not selector.select(POLL_S if left is None else min(left, POLL_S)):
                 # Its own children may still hold the pipe open after it has gone.
                 if ended:
@@ -118,27 +96,23 @@ def _listen(
             *lines, heard.rest = (heard.rest + data).split(b"\n")
             for line in lines:
                 heard.last = json.loads(line)
-                if heard.last["event"] == "progress":
-                    on_progress(heard.last["fraction"], heard.last["what"])
+                if heard.last["event"] != "progress":
+                    return True
+                on_progress(heard.last["fraction"], heard.last["what"])
 
 
-def _result(last: Mapping[str, Any], status: int, log: Path) -> Mapping[str, Any]:
-    if last.get("event") == "done" and status == 0:
+def _result(last: Mapping[str, Any], process: Process) -> Mapping[str, Any]:
+    tail, status = process.log_tail(), process.exit_code
+    if last.get("event") == "done":
         result: Mapping[str, Any] = last["result"]
         return result
     if last.get("event") == "failed":
-        raise WorkerFailed(last["kind"], last["message"], f"{tail(log)}\n{last['traceback']}".strip())
-    if status == -signal.SIGKILL:
-        raise WorkerFailed("memory", "was killed (signal 9), most often for lack of memory", tail(log))
-    if status < 0:
-        raise WorkerFailed("killed", f"was killed by signal {-status} ({signal.Signals(-status).name})", tail(log))
-    raise WorkerFailed("other", f"ended with status {status} before it was done", tail(log))
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+        raise WorkerFailed(last["kind"], last["message"], f"{tail}\n{last['traceback']}".strip())
+    if process.killed_for_memory():
+        raise WorkerFailed("memory", "was killed for lack of memory", tail)
+    if status is not None and status < 0:
+        raise WorkerFailed("killed", f"was killed by {signal.Signals(-status).name}", tail)
+    raise WorkerFailed("other", f"ended with status {status} before it was done", tail)
 
 
 def _variables(directory: Path, python: Path | None) -> dict[str, str]:
