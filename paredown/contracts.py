@@ -170,11 +170,13 @@ class StepOutput:
     """New tokens of one request after one step; `finish_reason` is `stop`, `length` or empty (goes on).
 
     A token of `stop_ids` that ends the generation is among `token_ids` (it was computed, and counts in `usage`).
+    at_ns: when the engine had them (monotonic), if it knows better than the host, which else stamps them
     """
 
     id: str
     token_ids: tuple[int, ...]
     finish_reason: str = ""
+    at_ns: int | None = None
 
 
 class GenerationSession(Protocol):

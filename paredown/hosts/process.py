@@ -10,16 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from paredown.hosts.failures import says_out_of_memory
+
 LOG_TAIL_BYTES = 8000
 TERMINATE_GRACE_S = 5.0
-MEMORY_PHRASES = (
-    "MemoryError",
-    "not enough memory",
-    "out of memory",
-    "Cannot allocate memory",
-    "std::bad_alloc",
-    "bad allocation",
-)
 
 
 class Process:
@@ -126,11 +120,6 @@ class Process:
         self._keeper.join()
         if self._process is not None and self._process.stdout is not None:
             self._process.stdout.close()
-
-
-def says_out_of_memory(text: str) -> bool:
-    lowered = text.lower()
-    return any(phrase.lower() in lowered for phrase in MEMORY_PHRASES)
 
 
 def session_members(session_id: int) -> tuple[int, ...]:
