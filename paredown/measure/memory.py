@@ -132,7 +132,7 @@ def growth_bytes(samples: Sequence[MemorySample], processes: Iterable[int], star
     points = [(s.at_ns - start_ns, s.total(tree)) for s in samples if start_ns <= s.at_ns <= end_ns]
     if len(points) < 4:
         return None
-    mean_t, mean_b = (sum(column) / len(points) for column in zip(*points, strict=True))
+    mean_t, mean_b = sum(t for t, _ in points) / len(points), sum(b for _, b in points) / len(points)
     spread_t = sum((t - mean_t) ** 2 for t, _ in points)
     spread_b = sum((b - mean_b) ** 2 for _, b in points)
     together = sum((t - mean_t) * (b - mean_b) for t, b in points)
@@ -143,14 +143,17 @@ def growth_bytes(samples: Sequence[MemorySample], processes: Iterable[int], star
 
 def descendants(process: int, proc: Path = PROC) -> tuple[int, ...]:
     """Process ids of all children, theirs, and so on."""
-    found: list[int] = []
-    waiting = [process]
+    # Reading the parent of every process works everywhere; task/*/children is a kernel option that many lack.
+    children: dict[int, list[int]] = {}
+    for status in proc.glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            parent = int(status.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(status.parent.name))
+    found, waiting = [], [process]
     while waiting:
-        for children in (proc / str(waiting.pop()) / "task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                ids = [int(word) for word in children.read_text().split()]
-                found += ids
-                waiting += ids
+        ids = children.get(waiting.pop(), [])
+        found += ids
+        waiting += ids
     return tuple(found)
 
 

@@ -1,0 +1,89 @@
+"""Sends one traffic to a running engine by its load shape and collects the events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paredown.client.clock import MonotonicClock
+from paredown.client.streaming import open_session, send
+from paredown.contracts import LoadShape
+from paredown.errors import EngineError, EngineHung
+from paredown.measure.running import Running
+from paredown.records.events import RequestEvents
+from paredown.records.figure import Options
+from paredown.records.traffic import TrafficRequest
+
+# After so many in a row without an answer in time, waiting for the rest would only cost time.
+TIMEOUTS_IN_A_ROW = 3
+
+
+@dataclass(frozen=True)
+class SendSettings:
+    """How each request is sent. `ignore_eos` forces the wanted length."""
+
+    ignore_eos: bool
+    timeout_s: float
+
+
+def drive(
+    running: Running,
+    load_shape: LoadShape,
+    options: Options,
+    requests: Sequence[TrafficRequest],
+    settings: SendSettings,
+) -> tuple[RequestEvents, ...]:
+    """Every request's events, in the order of `requests`.
+
+    Raises EngineDied or EngineOutOfMemory when the engine's process ended meanwhile, EngineHung after three timeouts
+    in a row. Other failures are in the events.
+    """
+    collected: dict[str, RequestEvents] = {}
+    try:
+        asyncio.run(_drive(running, load_shape, options, requests, settings, collected))
+    except* EngineHung as group:
+        raise EngineHung(str(group.exceptions[0])) from group
+    if any(events.failure for events in collected.values()):
+        running.raise_if_ended()
+    return tuple(collected[request.id] for request in requests)
+
+
+def raise_if_all_failed(events: Sequence[RequestEvents], doing: str) -> None:
+    """Raises EngineError with the server's own words when not one request went well."""
+    if events and all(request.failure for request in events):
+        first = events[0]
+        raise EngineError(f"The engine answered no request while {doing}: {first.failure}.", first.detail)
+
+
+async def _drive(
+    running: Running,
+    load_shape: LoadShape,
+    options: Options,
+    requests: Sequence[TrafficRequest],
+    settings: SendSettings,
+    collected: dict[str, RequestEvents],
+) -> None:
+    clock = MonotonicClock()
+    timeouts = 0
+    async with open_session() as session:
+
+        async def send_one(request: TrafficRequest, scheduled_ns: int) -> None:
+            nonlocal timeouts
+            events = await send(
+                session,
+                running.url,
+                running.api_key,
+                running.model_name,
+                request,
+                scheduled_ns,
+                ignore_eos=settings.ignore_eos,
+                clock=clock,
+                timeout_s=settings.timeout_s,
+            )
+            collected[request.id] = events
+            timeouts = timeouts + 1 if events.failure == "timeout" else 0
+            if timeouts >= TIMEOUTS_IN_A_ROW:
+                raise EngineHung(f"{timeouts} requests in a row were not finished within {settings.timeout_s:g} s.")
+
+        await load_shape.drive(requests, options, clock, send_one)
