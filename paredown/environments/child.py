@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from paredown.errors import DiskFullError, TechniqueOutOfMemory, UserError
+from paredown.hosts.failures import says_out_of_memory
 from paredown.hosts.parent_death import die_with_parent
-from paredown.hosts.process import says_out_of_memory
 
 Report = Callable[[float, str], None]
 Act = Callable[[Mapping[str, Any], Report], Mapping[str, Any]]

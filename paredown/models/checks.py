@@ -24,7 +24,11 @@ def check_source(directory: Path, *, trust_remote_code: bool) -> None:
 
 def check_directory(directory: Path) -> None:
     """A readable directory with a readable config.json."""
-    if not any(directory.iterdir()):
+    try:
+        is_empty = not any(directory.iterdir())
+    except OSError as error:
+        raise UserError(f"{directory} cannot be read ({error.strerror}). Check its permissions.") from error
+    if is_empty:
         raise UserError(
             f"{directory} is empty. Give the directory of a Hugging Face model (config.json, *.safetensors)."
         )

@@ -63,8 +63,10 @@ def _near(path: Path) -> str:
     parent = path.parent
     if not parent.is_dir():
         return ""
-    names = [demo.NAME, *(entry.name for entry in parent.iterdir() if entry.is_dir())]
+    names = [entry.name for entry in parent.iterdir() if entry.is_dir()]
+    if len(path.parts) == 1:
+        names.append(demo.NAME)
     close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
     if not close:
         return ""
-    return f" Did you mean {close[0] if close[0] == demo.NAME else str(parent / close[0])!r}?"
+    return f" Did you mean {str(parent / close[0])!r}?"
