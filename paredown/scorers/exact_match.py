@@ -66,7 +66,12 @@ def _contains(text: str, right: str) -> bool:
 
 
 def _continues(edge: str, neighbour: str) -> bool:
-    return edge.isalnum() and neighbour.isalnum() and not (_is_unspaced(edge) or _is_unspaced(neighbour))
+    return _is_word(edge) and _is_word(neighbour) and not (_is_unspaced(edge) or _is_unspaced(neighbour))
+
+
+def _is_word(character: str) -> bool:
+    """Letters, digits and the marks that belong to letters (vowel signs of Indic scripts)."""
+    return character != "" and unicodedata.category(character)[0] in "LNM"
 
 
 def _is_unspaced(character: str) -> bool:

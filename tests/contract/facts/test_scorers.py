@@ -1,0 +1,72 @@
+"""What every scorer must keep, whichever it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from paredown import registry
+from paredown.contracts import Scorer, ScoringLevel
+from paredown.records import codec
+from paredown.records.golden import Answer, GoldenItem
+from paredown.records.traffic import Message
+
+QUESTION = (Message("user", "What is two and two?"),)
+ITEMS = {
+    "likelihood": (
+        GoldenItem("i", "s", "likelihood", QUESTION, "1", choices=("3", "4")),
+        Answer("i", choice_logprobs=(-2.0, -1.0), choice_tokens=(1, 1)),
+    ),
+    "exact_match": (GoldenItem("i", "s", "exact_match", QUESTION, "four"), Answer("i", "Four.")),
+    "number": (GoldenItem("i", "s", "number", QUESTION, "4"), Answer("i", "It is 4.")),
+    "json_output": (GoldenItem("i", "s", "json_output", QUESTION, '{"sum": 4}'), Answer("i", '{"sum": 4}')),
+    "tool_call": (
+        GoldenItem("i", "s", "tool_call", QUESTION, '{"name": "add", "arguments": {"a": 2, "b": 2}}'),
+        Answer("i", '{"name": "add", "arguments": {"b": 2, "a": 2}}'),
+    ),
+}
+
+
+@pytest.fixture(params=registry.names("scorers"))
+def scorer(request: pytest.FixtureRequest) -> Scorer:
+    return registry.scorer(request.param)
+
+
+def test_every_own_scorer_has_an_item_here() -> None:
+    assert set(registry.names("scorers")) == set(ITEMS)
+
+
+def test_facts_are_declared(scorer: Scorer) -> None:
+    assert scorer.summary
+    assert scorer.version >= 1
+    assert not scorer.likelihood or scorer.needs > ScoringLevel.NONE
+
+
+def test_a_right_answer_scores_one_on_an_item_that_passes_its_own_check(scorer: Scorer) -> None:
+    item, answer = ITEMS[scorer.name]
+    scorer.check(item)
+    assert scorer.score(item, answer).value == 1.0
+
+
+def test_a_failed_answer_is_not_scored_and_keeps_its_reason(scorer: Scorer) -> None:
+    score = scorer.score(ITEMS[scorer.name][0], Answer("i", failure="timeout: 30 s"))
+    assert (score.item, score.value, score.why) == ("i", None, "timeout: 30 s")
+
+
+def test_an_empty_answer_never_scores_one(scorer: Scorer) -> None:
+    assert scorer.score(ITEMS[scorer.name][0], Answer("i")).value in (0.0, None)
+
+
+def test_the_same_answer_scores_the_same_and_can_be_kept(scorer: Scorer) -> None:
+    item, answer = ITEMS[scorer.name]
+    first, second = scorer.score(item, answer), scorer.score(item, answer)
+    assert codec.dumps(first) == codec.dumps(second)
+
+
+def test_chance_is_a_share_or_unknown(scorer: Scorer) -> None:
+    chance = scorer.chance(ITEMS[scorer.name][0])
+    assert chance is None or 0.0 <= chance < 1.0
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "\x00\ud800", "{" * 5000, "9" * 5000, "\U0010ffff" * 10])
+def test_hostile_text_is_scored_without_an_error(scorer: Scorer, text: str) -> None:
+    assert scorer.score(ITEMS[scorer.name][0], Answer("i", text)).value in (0.0, None)
