@@ -10,7 +10,7 @@ from typing import Any
 from paredown.contracts import ScoreRequest, ScoreResult
 from paredown.hosts.wire import Ragged, WireError, ragged, rows
 
-Arrays = Mapping[str, array[Any]]
+Arrays = Mapping[str, "array[Any]"]
 
 
 def pack_requests(requests: Sequence[ScoreRequest]) -> dict[str, array[Any]]:

@@ -18,7 +18,7 @@ from paredown.hosts.tokenizer import LoadedTokenizer
 
 log = logging.getLogger(__name__)
 
-Answer = tuple[Mapping[str, Any], Mapping[str, array[Any]]]
+Answer = tuple[Mapping[str, Any], Mapping[str, "array[Any]"]]
 
 
 def listen(path: Path, scheduler: Scheduler, tokens: LoadedTokenizer) -> None:
