@@ -147,7 +147,7 @@ def complete(
 
 async def _read_response(state: StreamState, response: aiohttp.ClientResponse, clock: Clock) -> None:
     if response.status != 200:
-        state.fail(f"status_{response.status}", await _body_text(response))
+        state.fail(f"status_{response.status}", await _body_text(response) or f"{response.reason}, without a body")
         return
     if response.content_type != "text/event-stream":
         await _read_whole_body(state, response)
