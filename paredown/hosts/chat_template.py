@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from paredown.errors import UserError
 
 Conversation = Sequence[Mapping[str, Any]]
 
 
-def compile_template(template: str, special_tokens: Mapping[str, str]) -> Callable[[Conversation, bool], str]:
-    """A function (messages, add_generation_prompt) → text. Raises UserError for a template that is not valid."""
+class Render(Protocol):
+    """A conversation as the text of its prompt. Raises UserError when the template refuses it."""
+
+    def __call__(self, messages: Conversation, *, add_generation_prompt: bool) -> str: ...
+
+
+def compile_template(template: str, special_tokens: Mapping[str, str]) -> Render:
+    """The template, ready to render. Raises UserError for a template that is not valid."""
     import jinja2
     import jinja2.ext
     import jinja2.nodes
@@ -40,7 +46,7 @@ def compile_template(template: str, special_tokens: Mapping[str, str]) -> Callab
     except jinja2.TemplateSyntaxError as error:
         raise UserError(f"The chat template is not valid (line {error.lineno}): {error.message}") from error
 
-    def render(messages: Conversation, add_generation_prompt: bool) -> str:
+    def render(messages: Conversation, *, add_generation_prompt: bool) -> str:
         try:
             return compiled.render(
                 messages=list(messages),

@@ -7,16 +7,15 @@ nothing; anything else with transformers' AutoTokenizer. What is loaded is decid
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from paredown.errors import UserError
-from paredown.hosts.chat_template import Conversation, compile_template
+from paredown.hosts.chat_template import Conversation, Render, compile_template
 from paredown.hosts.incremental import ByteText, IncrementalText, StreamedText
 
-Render = Callable[[Conversation, bool], str]
 SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
@@ -43,7 +42,9 @@ class LoadedTokenizer:
 
     def encode_conversation(self, messages: Conversation, *, add_generation_prompt: bool = True) -> tuple[int, ...]:
         """Token ids of the rendered conversation. Raises UserError when the template refuses it."""
-        return self.tokenizer.encode(self.render(messages, add_generation_prompt), special_tokens=False)
+        return self.tokenizer.encode(
+            self.render(messages, add_generation_prompt=add_generation_prompt), special_tokens=False
+        )
 
 
 def load(directory: Path) -> LoadedTokenizer:
@@ -142,7 +143,7 @@ def _render(directory: Path) -> Render:
     template = _template(directory)
     if template is None:
 
-        def refuse(messages: Conversation, add_generation_prompt: bool) -> str:  # noqa: ARG001  a Render
+        def refuse(messages: Conversation, *, add_generation_prompt: bool) -> str:  # noqa: ARG001  a Render
             raise UserError(
                 f"{directory} has no chat template (chat_template.jinja or tokenizer_config.json), so conversations "
                 "cannot be turned into prompts. Put the template of the original model there."
