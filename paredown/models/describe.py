@@ -100,10 +100,10 @@ def _is_tied(config: Mapping[str, Any], tensors: Sequence[StoredTensor]) -> bool
 
 
 def _dtype(config: Mapping[str, Any], tensors: Sequence[StoredTensor]) -> str:
-    """The data type of most plain weights; config.json decides where no plain weight is stored."""
+    """The data type of most plain matrices and tables; config.json decides where none is stored plain."""
     sizes: Counter[str] = Counter()
     for tensor in tensors:
-        if tensor.dtype in DTYPES and tensor.kind != "scale":
+        if tensor.dtype in DTYPES and tensor.kind in (MATRIX, HEAD, EMBEDDING):
             sizes[DTYPES[tensor.dtype]] += tensor.size_bytes
     return sizes.most_common(1)[0][0] if sizes else str(config.get("dtype") or config.get("torch_dtype") or "unknown")
 

@@ -6,16 +6,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from paredown.errors import TechniqueError
+from paredown.models.companions import copy_companions
 from paredown.records.artifact import ModelFacts
-
-COPIED = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "generation_config.json", "config.json")
-"""Files that make an artifact serve on its own; taken from the source as they are."""
 
 SUPPORTED_ARCHITECTURES = (
     "LlamaForCausalLM",
@@ -59,14 +58,34 @@ def choose_block_size(facts: ModelFacts, wanted: int, allowed: Sequence[int]) ->
 
 
 def matrix_bytes(facts: ModelFacts, bits: int, block_size: int) -> int:
-    """Bytes of all matrices at `bits` with one fp32 scale a block, no zero points (head included once)."""
+    """Bytes of all matrices, head included once: `bits` a weight and one fp32 scale a block (0 = no scales)."""
     weights = facts.active_parameters
-    return weights * bits // 8 + weights // block_size * 4
+    return weights * bits // 8 + (weights // block_size * 4 if block_size else 0)
 
 
 def rope_table_bytes(facts: ModelFacts) -> int:
     """The builder stores the cosine and sine tables as fp32: context × head_dim/2, twice."""
     return 2 * facts.context_length * (facts.head_dim // 2) * CACHE_POSITIONS_BYTES
+
+
+def norm_bytes(facts: ModelFacts) -> int:
+    """Two norms a layer and a last one, fp32."""
+    return (2 * facts.layers + 1) * facts.hidden_size * 4
+
+
+def predicted_bytes(facts: ModelFacts, bits: int, block_size: int, *, shares_tied_head: bool) -> int:
+    """Bytes of the tensors that the builder will store; an untied or unshared embedding stays fp32."""
+    shared = facts.tied_head and shares_tied_head
+    embedding = 0 if shared else facts.vocabulary * facts.hidden_size * 4
+    return matrix_bytes(facts, bits, block_size) + rope_table_bytes(facts) + norm_bytes(facts) + embedding
+
+
+def decode_ratio_bound(facts: ModelFacts, bits: int, block_size: int) -> float | None:
+    """Bytes read for one token before ÷ after: the speed-up if decoding waits for memory only. None = unknown dtype."""
+    source_bits = {"bfloat16": 16, "float16": 16, "float32": 32}.get(facts.dtype)
+    if source_bits is None:
+        return None
+    return facts.active_parameters * source_bits / 8 / matrix_bytes(facts, bits, block_size)
 
 
 def unsupported(facts: ModelFacts) -> str:
@@ -81,21 +100,20 @@ def build(
     out: Path,
     precision: str,
     extra_options: Sequence[str],
-    scratch: Path,
     report: Callable[[float, str], None],
 ) -> None:
     """Run `python -m onnxruntime_genai.models.builder` for the CPU; the result is in `out`.
 
     precision: `fp32`, `int8` or `int4`. Raises TechniqueError with the tail of the builder's output.
     """
-    scratch.mkdir(parents=True, exist_ok=True)
-    command = [
-        *(sys.executable, "-m", "onnxruntime_genai.models.builder"),
-        *("-i", str(source), "-o", str(out), "-p", precision, "-e", "cpu", "-c", str(scratch)),
-    ]
-    # The builder reads tokens and remote code only when asked to; hf_token=false keeps it from looking for one.
-    command += ["--extra_options", "hf_token=false", *extra_options]
-    status, lines = _run(command, report)
+    with tempfile.TemporaryDirectory(prefix="paredown-onnx-", dir=out.parent) as scratch:
+        command = [
+            *(sys.executable, "-m", "onnxruntime_genai.models.builder"),
+            *("-i", str(source), "-o", str(out), "-p", precision, "-e", "cpu", "-c", scratch),
+            # Reads no access token and no remote code.
+            *("--extra_options", "hf_token=false", *extra_options),
+        ]
+        status, lines = _run(command, report)
     if status != 0 or not (out / "model.onnx").is_file():
         raise TechniqueError(
             f"The ONNX builder ended with status {status}: {_reason(lines)}", detail="\n".join(lines[-TAIL_LINES:])
@@ -105,9 +123,9 @@ def build(
 
 def copy_side_files(source: Path, out: Path) -> None:
     """Tokenizer, chat template and configuration, exactly as the source has them (absent ones stay absent)."""
-    for name in COPIED:
-        if (source / name).is_file():
-            shutil.copyfile(source / name, out / name)
+    copy_companions(source, out)
+    if (source / "config.json").is_file():
+        shutil.copyfile(source / "config.json", out / "config.json")
 
 
 def _run(command: Sequence[str], report: Callable[[float, str], None]) -> tuple[int, list[str]]:
@@ -153,3 +171,44 @@ def _progress(text: str, report: Callable[[float, str], None]) -> None:
 def _reason(lines: Sequence[str]) -> str:
     errors = [line for line in lines if re.match(r"\w*(Error|Exception|Interrupt)\b", line)]
     return errors[-1] if errors else (lines[-1] if lines else "it wrote nothing")
+
+
+@dataclass(frozen=True)
+class QuantizedFound:
+    """What the graph holds: quantized matrix products, and fp32 tables that are gathered from."""
+
+    layers: int
+    wide_tables: tuple[str, ...]
+
+
+def check_quantized(directory: Path, bits: int) -> QuantizedFound:
+    """Count the matrix products of `bits` bits. Raises TechniqueError when there is none, or one was left wide."""
+    import onnx
+
+    graph = onnx.load(str(directory / "model.onnx"), load_external_data=False).graph
+    tables = {tensor.name: tensor for tensor in graph.initializer}
+    quantized, wide = 0, []
+    for node in graph.node:
+        if node.op_type == "MatMulNBits" and any(a.name == "bits" and a.i == bits for a in node.attribute):
+            quantized += 1
+        elif node.op_type in ("MatMul", "Gemm") and node.input[1] in tables:
+            wide.append(node.name)
+    if quantized == 0 or wide:
+        first = f", {wide[0]} among them" if wide else ""
+        raise TechniqueError(f"{quantized} matrices have {bits} bits and {len(wide)} were left wide{first}.")
+    gathered = [node.input[0] for node in graph.node if node.op_type == "Gather" and "input_ids" in node.input]
+    return QuantizedFound(quantized, tuple(name for name in gathered if name in tables and tables[name].data_type == 1))
+
+
+def check_loads(directory: Path) -> None:
+    """Load it and compute finite logits. Raises TechniqueError with the library's reason."""
+    import numpy as np
+
+    from paredown.models.onnx_probe import probe_logits
+
+    try:
+        logits = probe_logits(directory)
+    except RuntimeError as error:
+        raise TechniqueError(f"The converted model does not load: {error}") from error
+    if not bool(np.isfinite(logits).all()):
+        raise TechniqueError("The converted model computes logits that are not finite.")

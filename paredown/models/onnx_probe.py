@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,15 @@ def probe_logits(directory: Path) -> Any:
     parameters = og.GeneratorParams(model)
     parameters.set_search_options(max_length=PROBE_TOKENS + 1, batch_size=1, do_sample=False)
     generator = og.Generator(model, parameters)
-    vocabulary = generator_vocabulary(directory)
+    vocabulary = vocabulary_size(directory)
     generator.append_tokens(np.linspace(0, vocabulary - 1, PROBE_TOKENS).astype(np.int32))
     logits = generator.get_output("logits")[0].astype(np.float32)
     del generator, model
     return logits
 
 
-def generator_vocabulary(directory: Path) -> int:
+def vocabulary_size(directory: Path) -> int:
     """The number of token ids, from the directory's own configuration."""
-    import json
-
     config = json.loads((directory / "genai_config.json").read_text(encoding="utf-8"))
     return int(config["model"]["vocab_size"])
 

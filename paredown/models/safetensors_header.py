@@ -27,12 +27,13 @@ BITS = {
 
 @dataclass(frozen=True)
 class HeaderEntry:
-    """One tensor as the header describes it."""
+    """One tensor as the header describes it. `offset`: of its first byte in the file."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     size_bytes: int
+    offset: int
 
     @property
     def elements(self) -> int:
@@ -70,36 +71,36 @@ def read(path: Path) -> tuple[HeaderEntry, ...]:
         text = stream.read(length)
     try:
         header = json.loads(text)
-        entries = sorted(_entries(header), key=lambda pair: pair[0])
+        entries = sorted(_entries(header, 8 + length), key=lambda entry: entry.offset)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _damaged(path, f"its header is not valid ({type(error).__name__}: {error})") from error
-    _check_places(path, entries, size - 8 - length)
-    return tuple(entry for _, entry in entries)
+    _check_places(path, entries, 8 + length, size)
+    return tuple(entries)
 
 
-def _entries(header: dict[str, Any]) -> Iterator[tuple[int, HeaderEntry]]:
+def _entries(header: dict[str, Any], data_offset: int) -> Iterator[HeaderEntry]:
     for name, facts in header.items():
         if name == "__metadata__":
             continue
         begin, end = facts["data_offsets"]
-        entry = HeaderEntry(name, facts["dtype"], tuple(facts["shape"]), end - begin)
+        entry = HeaderEntry(name, facts["dtype"], tuple(facts["shape"]), end - begin, data_offset + begin)
         if entry.dtype not in BITS:
             raise ValueError(f"unknown data type {entry.dtype!r} of {name!r}")
         if entry.elements * BITS[entry.dtype] != entry.size_bytes * 8:
             raise ValueError(f"{name!r} has shape {list(entry.shape)} of {entry.dtype} but {entry.size_bytes} bytes")
-        yield begin, entry
+        yield entry
 
 
-def _check_places(path: Path, entries: list[tuple[int, HeaderEntry]], data_bytes: int) -> None:
-    expected = 0
-    for begin, entry in entries:
-        if begin != expected:
-            raise _damaged(path, f"the data of {entry.name!r} begin at byte {begin:,} instead of {expected:,}")
+def _check_places(path: Path, entries: list[HeaderEntry], data_offset: int, size: int) -> None:
+    expected = data_offset
+    for entry in entries:
+        if entry.offset != expected:
+            raise _damaged(path, f"the data of {entry.name!r} begin at byte {entry.offset:,} instead of {expected:,}")
         expected += entry.size_bytes
-    if expected > data_bytes:
-        raise _damaged(path, f"{expected - data_bytes:,} of {expected:,} bytes of weights are missing at its end")
-    if expected < data_bytes:
-        raise _damaged(path, f"it has {data_bytes - expected:,} bytes that belong to no tensor")
+    if expected > size:
+        raise _damaged(path, f"{expected - size:,} of its {expected:,} bytes are missing at the end")
+    if expected < size:
+        raise _damaged(path, f"it has {size - expected:,} bytes that belong to no tensor")
 
 
 def _damaged(path: Path, what: str) -> UserError:
