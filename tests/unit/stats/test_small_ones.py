@@ -112,3 +112,32 @@ def test_graded_limits_cover_as_often_as_they_say():
         drops = random.normal(0.05, 0.2, 40).clip(-1, 1)
         covered += graded.mean_drop(list(drops), [str(i) for i in range(40)]).limits()[1] >= 0.05
     assert covered / 500 >= 0.93
+
+
+def graded_size(n, margin, flip_rate, alpha=0.05):
+    """False-ship rate of the graded limits on right-or-wrong items, by enumeration."""
+    total = 0.0
+    for flips in range(int(binom.ppf(1e-9, n, flip_rate)), int(binom.ppf(1 - 1e-9, n, flip_rate)) + 1):
+        share = (flip_rate + margin) / (2 * flip_rate)
+        for lost in range(flips + 1):
+            weight = binom.pmf(flips, n, flip_rate) * binom.pmf(lost, flips, share)
+            if weight < 1e-7 or lost - (flips - lost) >= n * margin:
+                continue
+            drops = [1.0] * lost + [-1.0] * (flips - lost) + [0.0] * (n - flips)
+            total += weight * (graded.mean_drop(drops, [str(i) for i in range(n)]).limits(alpha)[1] < margin)
+    return total
+
+
+@pytest.mark.parametrize(("n", "margin", "flip_rate"), [(118, 0.05, 0.05), (118, 0.05, 0.1), (90, 0.03, 0.04)])
+def test_graded_limits_ship_rare_losses_no_more_often_than_they_say(n, margin, flip_rate):
+    # Student's t alone: 15 % at the first of these.
+    assert graded_size(n, margin, flip_rate) <= 0.055
+
+
+def test_graded_items_needed_are_enough_when_the_same_goes_on():
+    drops = [0.0, 0.1, -0.1, 0.2, -0.2] * 12
+    found = graded.mean_drop(drops, [str(i) for i in range(60)])
+    assert found.limits()[1] > 0.03
+    total = 60 + found.items_needed(0.03)
+    repeated = (drops * 60)[:total]
+    assert graded.mean_drop(repeated, [str(i) for i in range(total)]).limits()[1] < 0.03
