@@ -76,7 +76,7 @@ def open_engine(context: OpenContext) -> Opened:
 def _overlay(options: Options) -> dict[str, object]:
     session = {
         "intra_op_num_threads": int(options["threads"] or 1),
-        "config_entries": {"session.intra_op.allow_spinning": "1" if options["spinning"] else "0"},
+        "session.intra_op.allow_spinning": "1" if options["spinning"] else "0",
     }
     return {"model": {"decoder": {"session_options": session}}}
 
