@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paredown.errors import UserError
-from paredown.models import configuration, safetensors_header
+from paredown.models import configuration, formats, safetensors_header
 
 PICKLE_PATTERNS = ("pytorch_model*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
@@ -17,8 +17,8 @@ def check_source(directory: Path, *, trust_remote_code: bool) -> None:
     """
     check_directory(directory)
     check_code(directory, trust_remote_code=trust_remote_code)
-    check_weights(directory)
     check_not_quantized(directory)
+    check_weights(directory)
     check_text_side(directory)
 
 
@@ -53,20 +53,22 @@ def check_code(directory: Path, *, trust_remote_code: bool) -> None:
 
 
 def check_weights(directory: Path) -> None:
-    """Safetensors, whole and undamaged."""
-    files = safetensors_header.files(directory)
-    if not files:
-        pickles = pickle_files(directory)
-        if pickles:
-            raise UserError(
-                f"{directory} has only pickle weights ({pickles[0].name}), which can run code when they are opened. "
-                "Use a version with *.safetensors, or add --allow-pickle: they are then opened once, tensors only, "
-                "and converted."
-            )
-        raise UserError(f"{directory} has config.json but no weights (*.safetensors). Copy or download it again.")
-    for file in files:
-        if not safetensors_header.read(file):
-            raise UserError(f"{file} holds no tensors. Copy or download the model again.")
+    """Plain weights, whole and undamaged."""
+    for name in formats.names():
+        found = formats.load(name)
+        if found.is_source and found.recognises(directory):
+            if not found.read(directory):
+                raise UserError(f"The weight files of {directory} hold no tensors. Copy or download the model again.")
+            return
+    # An index whose files are all missing says more than "no weights".
+    safetensors_header.files(directory)
+    pickles = pickle_files(directory)
+    if pickles:
+        raise UserError(
+            f"{directory} has only pickle weights ({pickles[0].name}), which can run code when they are opened. Use a "
+            "version with *.safetensors, or add --allow-pickle: they are then opened once, tensors only, and converted."
+        )
+    raise UserError(f"{directory} has config.json but no weights (*.safetensors). Copy or download it again.")
 
 
 def check_not_quantized(directory: Path) -> None:

@@ -9,7 +9,10 @@ from typing import Any
 
 from paredown.errors import UserError
 
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "tekken.json", "vocab.txt")
+TOKENIZER_FILES = (
+    "tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "tekken.json", "vocab.txt", "byte_tokenizer.json"
+)  # fmt: skip
+TEMPLATE_FILES = ("tokenizer_config.json", "chat_template.json", "byte_tokenizer.json")
 
 
 def is_there(directory: Path) -> bool:
@@ -52,12 +55,10 @@ def has_tokenizer(directory: Path) -> bool:
 
 
 def has_chat_template(directory: Path) -> bool:
-    """Whether a chat template is there, in any of the three places where transformers looks for one."""
+    """Whether a chat template is there, in any of the places where transformers (or the fake engine) looks for one."""
     if (directory / "chat_template.jinja").is_file() or any((directory / "chat_templates").glob("*.jinja")):
         return True
-    return any(
-        read_if_there(directory, name).get("chat_template") for name in ("tokenizer_config.json", "chat_template.json")
-    )
+    return any(read_if_there(directory, name).get("chat_template") for name in TEMPLATE_FILES)
 
 
 def custom_code(directory: Path) -> tuple[str, ...]:

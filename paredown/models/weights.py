@@ -44,11 +44,13 @@ class WeightFormat:
 
     recognises: whether a directory holds this format
     read:       every stored tensor; raises UserError when the files are damaged or a package is missing
+    is_source:  a model of this format can be the start of a run: its weights are plain
     """
 
     name: str
     recognises: Callable[[Path], bool]
     read: Callable[[Path], tuple[StoredTensor, ...]]
+    is_source: bool = False
 
 
 def kind_by_name(name: str, dimensions: int) -> str:

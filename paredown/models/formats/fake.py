@@ -22,4 +22,4 @@ def _read(directory: Path) -> tuple[StoredTensor, ...]:
     return (StoredTensor("weights", f"{8 * size / elements:g} bit", (elements,), elements, size, MATRIX),)
 
 
-FORMAT = WeightFormat("fake", _recognises, _read)
+FORMAT = WeightFormat("fake", _recognises, _read, is_source=True)

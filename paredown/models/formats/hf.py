@@ -25,4 +25,4 @@ def _read(directory: Path) -> tuple[StoredTensor, ...]:
     )
 
 
-FORMAT = WeightFormat("hf", _recognises, _read)
+FORMAT = WeightFormat("hf", _recognises, _read, is_source=True)
