@@ -102,7 +102,7 @@ def non_inferiority_level(n: int, margin: float, alpha: float = 0.05) -> float:
     more when the margin itself is larger); where its worst exceeds 1.1 α, the largest level is taken that keeps it.
     Returns at most `alpha`.
     """
-    flip_rates = np.linspace(margin, max(0.20, margin * 1.05), 46)
+    flip_rates = np.linspace(margin, min(1.0, max(0.20, margin * 1.05)), 46)
     allowed = _TOLERATED * alpha
     if _worst_size(n, margin, flip_rates, alpha) <= allowed:
         return alpha
