@@ -1,0 +1,113 @@
+"""The report as one self-contained HTML file: no network, a strict content security policy, everything escaped."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import importlib.resources
+import json
+import re
+from collections.abc import Iterable
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+from paredown.report import answers, drawings, rows, units
+from paredown.report.document import document
+from paredown.report.view import ReportView
+
+BADGES = {
+    0: ("ship", "SHIP", "a candidate ships and meets every target"),
+    3: ("missed", "TARGETS NOT MET", "nothing meets all targets; the closest candidate is named"),
+    4: ("investigate", "INVESTIGATE", "more prompts or trials are needed to tell"),
+}
+"""Exit status → class, words and meaning of the badge."""
+
+
+def render(view: ReportView) -> str:
+    """The whole page. Opens from a file, loads nothing, and shows model output, prompts and names as text only."""
+    assets = _assets()
+    css, js = assets["report.css"], assets["report.js"]
+    policy = (
+        f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
+    )
+    ladder = rows.ladder(view)
+    size_chart, kl_chart = drawings.paretos(view, ladder)
+    corners = rows.triangle(view)
+    judged = rows.slice_rows(view.choice)
+    badge = BADGES.get(view.decision.exit_status, BADGES[4])
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            view=view,
+            css=Markup(css),  # noqa: S704 (a file of this package)
+            js=Markup(js),  # noqa: S704 (a file of this package)
+            policy=policy,
+            badge=badge,
+            choice=view.choice,
+            title=f"{view.model.name}: {badge[1]}",
+            targets=rows.targets(view),
+            corners=corners,
+            triangle=drawings.optimization_triangle(corners) if corners else None,
+            size_chart=size_chart,
+            kl_chart=kl_chart,
+            ladder=ladder,
+            slices=judged,
+            forest=drawings.slices(judged, view.decision.recommended or ""),
+            latencies=drawings.latencies(view),
+            roofline=drawings.roofs(view),
+            worst=[answers.pair(w) for w in view.worst[: answers.MOST_SHOWN]],
+            worst_slices=_unique(w.item.slice for w in view.worst[: answers.MOST_SHOWN]),
+            settings={name: units.setting(value) for name, value in view.record.settings.items()},
+            document=_script_json(view),
+            units=units,
+            rows=rows,
+        )
+    )
+
+
+def _unique(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
+def _script_json(view: ReportView) -> Markup:
+    """JSON that cannot end the script element nor open a comment: <, > and & are written as escapes."""
+    text = json.dumps(document(view), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 (nothing is left that HTML would read as markup)
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@functools.cache
+def _assets() -> dict[str, str]:
+    folder = importlib.resources.files("paredown.report") / "assets"
+    return {f.name: f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith((".j2", ".css", ".js"))}
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=DictLoader(_assets()),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    environment.filters["breakable"] = _breakable
+    return environment
+
+
+def _breakable(target: str) -> Markup:
+    """A target with a place to break the line before its comparison."""
+    return Markup("<wbr>").join(escape(units.visible(part)) for part in re.split(r"(?=[<>]=)", target))
+
+
+def _finalize(value: object) -> object:
+    return units.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

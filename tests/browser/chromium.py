@@ -1,0 +1,149 @@
+"""A headless Chromium driven over its DevTools protocol, for tests of the HTML report."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import itertools
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--remote-debugging-port=0",
+)
+START_LIMIT_S = 60
+
+
+def executable() -> str | None:
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+@dataclass
+class Page:
+    """One tab. `problems`: console errors, exceptions and violated policies; `requests`: every address it asked for."""
+
+    socket: aiohttp.ClientWebSocketResponse
+    session: str = ""
+    problems: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    waiting: dict[int, asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
+    loaded: asyncio.Event = field(default_factory=asyncio.Event)
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        number = next(self.numbers)
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.waiting[number] = answer
+        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        await self.socket.send_json(message)
+        return await asyncio.wait_for(answer, 60)
+
+    async def listen(self) -> None:
+        async for message in self.socket:
+            data = message.json()
+            if "id" in data:
+                answer = self.waiting.pop(data["id"])
+                if "error" in data:
+                    answer.set_exception(RuntimeError(str(data["error"])))
+                else:
+                    answer.set_result(data["result"])
+            else:
+                self._event(data["method"], data["params"])
+
+    def _event(self, method: str, parameters: dict[str, Any]) -> None:
+        if method == "Page.loadEventFired":
+            self.loaded.set()
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(parameters["request"]["url"])
+        elif method == "Runtime.exceptionThrown":
+            self.problems.append(str(parameters["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning", "assert"):
+            self.problems.append(str(parameters["args"]))
+        elif method == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
+            self.problems.append(parameters["entry"]["text"])
+        elif method == "Page.javascriptDialogOpening":
+            self.problems.append(f"dialog: {parameters['message']}")
+
+    async def open(self, file: Path, *, width: int, height: int = 900, dark: bool = False) -> None:
+        """Load a file at a true viewport width (a phone below 600 px)."""
+        await self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        await self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.loaded.clear()
+        await self.call("Page.navigate", url=file.resolve().as_uri())
+        await asyncio.wait_for(self.loaded.wait(), 30)
+
+    async def value(self, expression: str) -> Any:
+        answer = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(str(answer["exceptionDetails"]))
+        return answer["result"].get("value")
+
+    async def screenshot(self, file: Path) -> None:
+        """The whole page, below the fold too."""
+        answer = await self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        file.write_bytes(base64.b64decode(answer["data"]))
+
+
+@asynccontextmanager
+async def browser(program: str) -> AsyncIterator[Page]:
+    """A fresh profile, one tab; the process has ended when the block ends."""
+    profile = Path(tempfile.mkdtemp(prefix="paredown-chromium-"))
+    process = await asyncio.create_subprocess_exec(
+        program, *FLAGS, f"--user-data-dir={profile}", "about:blank",
+        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        port, path = await _port(profile, process)
+        async with aiohttp.ClientSession() as client, client.ws_connect(
+            f"ws://127.0.0.1:{port}{path}", max_msg_size=0
+        ) as socket:  # fmt: skip
+            page = Page(socket)
+            listening = asyncio.create_task(page.listen())
+            target = await page.call("Target.createTarget", url="about:blank")
+            page.session = (await page.call("Target.attachToTarget", targetId=target["targetId"], flatten=True))[
+                "sessionId"
+            ]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                await page.call(f"{domain}.enable")
+            yield page
+            listening.cancel()
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        shutil.rmtree(profile, ignore_errors=True)
+
+
+async def _port(profile: Path, process: asyncio.subprocess.Process) -> tuple[str, str]:
+    """Port and path that Chromium writes into its profile once it listens."""
+    file = profile / "DevToolsActivePort"
+    for _ in range(START_LIMIT_S * 20):
+        if file.exists() and len(lines := file.read_text().split()) == 2:
+            return lines[0], lines[1]
+        if process.returncode is not None:
+            raise RuntimeError(f"Chromium ended with status {process.returncode} before it listened.")
+        await asyncio.sleep(0.05)
+    raise TimeoutError(f"Chromium did not listen within {START_LIMIT_S} s.")
