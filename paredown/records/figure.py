@@ -33,6 +33,11 @@ class Figure:
         """Name as used in a target, for example `ttft_p95` or `weight_bytes`."""
         return f"{self.metric}_{self.statistic}" if self.statistic else self.metric
 
+    @property
+    def void(self) -> bool:
+        """Whether its trial was void, so that it may not be used; the note begins with `void:` and the reason."""
+        return self.note.startswith("void:")
+
 
 @dataclass(frozen=True)
 class Samples:

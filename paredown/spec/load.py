@@ -10,8 +10,11 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from paredown import registry
 from paredown.errors import UnknownNameError, UserError
 from paredown.spec.schema import RunSpec
+
+COMMAND_LINE = "The command line"
 
 
 def read(path: Path | None, flags: Mapping[str, object]) -> RunSpec:
@@ -25,7 +28,43 @@ def read(path: Path | None, flags: Mapping[str, object]) -> RunSpec:
             continue
         below = settings.get(name)
         settings[name] = {**below, **value} if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return from_mapping(settings, str(path) if path is not None else "the command line")
+    return from_mapping(settings, str(path) if path is not None else COMMAND_LINE)
+
+
+def from_flags(model: str | None, path: Path | None, flags: Mapping[str, object]) -> RunSpec:
+    """The spec of a command line: flags as click gives them, where None or an empty tuple was not given.
+
+    `techniques` are the only ones to try; `without` names techniques or engines; `cache_dir` is the cache.
+    Raises UserError.
+    """
+    given = {name: value for name, value in flags.items() if value not in (None, ())}
+    settings = {_FLAGS.get(name, name): value for name, value in given.items() if name not in ("techniques", "without")}
+    choices: dict[str, dict[str, object]] = {}
+    if "techniques" in given:
+        choices["techniques"] = {"only": given["techniques"]}
+    for name in _names(given.get("without", ())):
+        kind = _kind(name)
+        choices.setdefault(kind, {}).setdefault("without", [])
+        excluded = choices[kind]["without"]
+        assert isinstance(excluded, list)
+        excluded.append(name)
+    return read(path, {**settings, **choices, "model": model})
+
+
+_FLAGS = {"cache_dir": "cache"}
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, tuple | list) else ()
+
+
+def _kind(name: str) -> str:
+    """`techniques` or `engines`, whichever has a plug-in of that name."""
+    known = {kind: registry.names(kind) for kind in ("techniques", "engines")}
+    for kind, names in known.items():
+        if name in names:
+            return kind
+    raise UnknownNameError("technique or engine", name, [*known["techniques"], *known["engines"]])
 
 
 def from_mapping(settings: Mapping[str, object], where: str) -> RunSpec:
@@ -64,7 +103,8 @@ def _explained(detail: ErrorDetails, where: str) -> UserError:
         return UnknownNameError(f"setting{inside}", name, _settings(above))
     setting = ".".join([*above, name])
     if detail["type"] == "missing":
-        return UserError(f"{where}: {setting!r} is missing. Add it, for example {setting}: demo.")
+        example = "paredown run demo" if where == COMMAND_LINE else f"{setting}: demo"
+        return UserError(f"{where}: {setting!r} is missing. Add it, for example {example!r}.")
     message = str(detail["msg"]).removeprefix("Value error, ")
     return UserError(f"{where}: {setting!r} is {_short(detail['input'])}, but {message[:1].lower()}{message[1:]}.")
 

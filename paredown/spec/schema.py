@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
+import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from paredown.records import codec
@@ -111,6 +112,11 @@ class RunSpec(_Strict):
 
 
 _DECIDE_NOTHING = frozenset({"output", "cache", "budget_s", "exhaust", "allow_pickle", "trust_remote_code"})
+
+
+def default_cache() -> Path:
+    """Where models and artifacts are kept unless asked otherwise: the user's cache directory."""
+    return platformdirs.user_cache_path("paredown")
 
 
 def seconds(text: str) -> float:

@@ -14,7 +14,7 @@ from paredown.spec import units
 
 QUALITY_DROP = "quality_drop"
 POOLED = "all"
-STATISTICS = ("p50", "p90", "p95", "p99", "mean")
+STATISTICS = ("p50", "p95", "p99", "mean")
 DEFAULT_STATISTIC = "p50"
 ALIASES: Mapping[str, str] = {
     "throughput": "output_throughput",

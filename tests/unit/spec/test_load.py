@@ -89,3 +89,25 @@ def test_the_digest_changes_with_what_decides(change):
 def test_the_digest_ignores_paths_and_time_limits():
     other = load.from_mapping({"model": "demo", "output": "a", "cache": "b", "budget": "5m", "exhaust": True}, "test")
     assert other.digest() == RunSpec(model="demo").digest()
+
+
+def test_a_command_line_names_only_what_was_given(tmp_path):
+    path = write(tmp_path, "model: demo\ntargets: [ttft_p95<=200ms]\nseed: 4\n")
+    flags = {"targets": (), "traffic": ("long",), "seed": None, "techniques": ("a", "b"), "cache_dir": tmp_path}
+    spec = load.from_flags(None, path, flags)
+    assert (spec.model, spec.targets, spec.traffic, spec.seed) == ("demo", ("ttft_p95<=200ms",), ("long",), 4)
+    assert (spec.techniques.only, spec.cache) == (("a", "b"), tmp_path)
+
+
+def test_a_command_line_leaves_out_techniques_and_engines_by_name(monkeypatch):
+    known = {"techniques": ("onnx_int8",), "engines": ("fake",)}
+    monkeypatch.setattr("paredown.registry.names", known.__getitem__)
+    spec = load.from_flags("demo", None, {"without": ("fake", "onnx_int8")})
+    assert (spec.engines.without, spec.techniques.without) == (("fake",), ("onnx_int8",))
+    with pytest.raises(UnknownNameError, match="Did you mean 'onnx_int8'"):
+        load.from_flags("demo", None, {"without": ("onnx_int4",)})
+
+
+def test_a_command_line_without_a_model_says_what_to_type():
+    with pytest.raises(UserError, match="paredown run demo"):
+        load.from_flags(None, None, {})

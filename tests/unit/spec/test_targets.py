@@ -82,7 +82,7 @@ def test_a_drop_in_points_is_a_fraction_for_a_slice_or_for_all():
         ("peak_memory<=6gib", "unknown unit 'gib'. Did you mean 'GiB'?"),
         ("ttft_p95<=6GiB", "ttft is a time, for example 200ms or 1.5s, and 'GiB' is none of that"),
         ("ttft_p95<=200", "has no unit: ttft is a time"),
-        ("ttft_p42<=1s", "there is no statistic 'p42'. Known: p50, p90, p95, p99, mean"),
+        ("ttft_p42<=1s", "there is no statistic 'p42'. Known: p50, p95, p99, mean"),
         ("peak_memory_p95<=1GB", "is one figure and has no p95. Write 'peak_memory'"),
         ("decode_speed<=3x", "decode_speed is better when it is higher. Write >="),
         ("ttft<200ms", "compares with '<'. Write <= instead"),

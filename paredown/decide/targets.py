@@ -1,0 +1,123 @@
+"""Targets against figures: met, missed, or not measured. A drop is judged by the gate it sets, not by a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paredown.decide import wording
+from paredown.records.figure import Figure
+from paredown.records.verdict import Comparison, SliceVerdict, Target, TargetResult, Verdict
+from paredown.spec import units
+from paredown.spec.targets import QUALITY_DROP
+
+_STATISTIC_NEEDS = {"p95": 59, "p99": 299}
+
+
+def check(
+    targets: Sequence[Target],
+    figures: Sequence[Figure],
+    baseline: Sequence[Figure],
+    slices: Sequence[SliceVerdict] = (),
+) -> tuple[TargetResult, ...]:
+    """One result a target, in their order; `met is None` with the reason where it was not measured (or not judged)."""
+    return tuple(
+        _quality(target, slices) if target.metric == QUALITY_DROP else _figure(target, figures, baseline)
+        for target in targets
+    )
+
+
+def _quality(target: Target, slices: Sequence[SliceVerdict]) -> TargetResult:
+    found = next((row for row in slices if row.slice == target.slice and row.gated), None)
+    if found is None:
+        return TargetResult(target, None, None, None, None, "Not judged on the golden sets.")
+    met = {Verdict.SHIP: True, Verdict.REJECT: False, Verdict.INVESTIGATE: None}[found.verdict]
+    figure = Figure(
+        QUALITY_DROP,
+        "fraction",
+        found.drop,
+        found.counts.n,
+        "",
+        found.low,
+        found.high,
+        missing=("" if found.drop is not None else "no prompt has a score on both sides"),
+    )
+    return TargetResult(target, figure, None, None, met, found.reason)
+
+
+def _figure(target: Target, figures: Sequence[Figure], baseline: Sequence[Figure]) -> TargetResult:
+    figure, before = _find(target, figures), _find(target, baseline)
+    if figure is None or figure.value is None:
+        return TargetResult(target, figure, before, None, None, f"Not measured: {_absent(target, figure)}.")
+    if figure.void or (target.relative and before is not None and before.void):
+        note = figure.note if figure.void or before is None else f"the baseline's trial was {before.note}"
+        return TargetResult(target, figure, before, None, None, f"Not usable: {note}.")
+    if not target.relative:
+        return _absolute(target, figure, before)
+    if before is None or not before.value:
+        why = _absent(target, before)
+        return TargetResult(target, figure, before, None, None, f"Not measured on the baseline: {why}.")
+    ratio = figure.value / before.value
+    met = _holds(target, ratio)
+    text = (
+        f"{wording.quantity(figure.value, figure.unit)} against {wording.quantity(before.value, before.unit)}: "
+        f"{_ratio(target, ratio)}, {_asked(target)}."
+    )
+    return TargetResult(target, figure, before, ratio, met, f"{text}{_caution(target, figure, before.value)}")
+
+
+def _absolute(target: Target, figure: Figure, before: Figure | None) -> TargetResult:
+    assert figure.value is not None
+    factor = units.factor(figure.unit, target.unit)
+    ratio = figure.value / before.value if before is not None and before.value else None
+    if factor is None:
+        why = f"it is in {figure.unit!r}, the target in {target.unit!r}"
+        return TargetResult(target, figure, before, ratio, None, f"Not comparable: {why}.")
+    met = _holds(target, figure.value * factor)
+    text = f"{wording.quantity(figure.value, figure.unit)}, {_asked(target)}."
+    return TargetResult(target, figure, before, ratio, met, f"{text}{_caution(target, figure, 1.0 / factor)}")
+
+
+def _find(target: Target, figures: Sequence[Figure]) -> Figure | None:
+    return next((f for f in figures if f.metric == target.metric and f.statistic == target.statistic), None)
+
+
+def _absent(target: Target, figure: Figure | None) -> str:
+    if figure is not None and figure.missing:
+        return figure.missing
+    needed = _STATISTIC_NEEDS.get(target.statistic)
+    return f"{target.statistic} takes {needed} samples" if needed else "there is no such figure"
+
+
+def _holds(target: Target, value: float) -> bool:
+    # A hair of tolerance: 55 % of 100 bytes is 55.00000000000001 in binary.
+    if target.comparison is Comparison.AT_MOST:
+        return value <= target.value * (1.0 + 1e-9)
+    return value >= target.value * (1.0 - 1e-9)
+
+
+def _ratio(target: Target, ratio: float) -> str:
+    return wording.percent(ratio) if target.text.rstrip().endswith("%") else wording.quantity(ratio, "x")
+
+
+def _asked(target: Target) -> str:
+    bound = "at most" if target.comparison is Comparison.AT_MOST else "at least"
+    value = _ratio(target, target.value) if target.relative else wording.quantity(target.value, target.unit)
+    return f"{bound} {value} asked"
+
+
+def _caution(target: Target, figure: Figure, unit_of_target: float) -> str:
+    """What the point value hides: a limit beyond the target, or one that the samples do not carry.
+
+    unit_of_target: one unit of the target's value in the unit of the figure
+    """
+    limit = target.value * unit_of_target
+    at_most = target.comparison is Comparison.AT_MOST
+    far = figure.high if at_most else figure.low
+    if far is None:
+        needed = _STATISTIC_NEEDS.get(figure.statistic)
+        if at_most and needed is not None and figure.count < needed:
+            return f" Its upper limit is unbounded: {figure.count} samples, {figure.statistic} takes {needed}."
+        return ""
+    assert figure.value is not None
+    met, surely = _holds(target, figure.value / unit_of_target), far <= limit if at_most else far >= limit
+    return f" Not certain: the interval{wording.interval(figure)} reaches past it." if met and not surely else ""
