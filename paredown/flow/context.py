@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from paredown import registry
 from paredown.contracts import Engine
 from paredown.evaluate.golden import GoldenSet
 from paredown.flow.progress import Progress
+from paredown.hosts import launch
+from paredown.hosts.running import RunningEngine
 from paredown.records.artifact import Artifact, ModelFacts
 from paredown.records.candidate import Candidate
 from paredown.records.golden import GoldenItem
@@ -18,6 +21,8 @@ from paredown.records.traffic import Traffic
 from paredown.records.verdict import Margin, Target
 from paredown.spec.schema import RunSpec
 from paredown.store.run_store import RunStore
+
+START_TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -31,14 +36,34 @@ class RunContext:
     progress: Progress
     deadline_s: float | None = None
 
-    def out_of_time(self, needed_s: float = 0.0) -> bool:
-        """Whether `needed_s` more seconds would overrun the budget."""
-        return self.deadline_s is not None and time.monotonic() + needed_s > self.deadline_s
+    def out_of_time(self) -> bool:
+        """Whether the time budget of the search is used up."""
+        return self.deadline_s is not None and time.monotonic() > self.deadline_s
+
+    @property
+    def device(self) -> str:
+        return "cpu" if self.spec.device == "auto" else self.spec.device
+
+    def starter(self, candidate: Candidate) -> Callable[[], RunningEngine]:
+        """Starts a fresh process of the candidate's engine each time it is called."""
+        engine = registry.engine(candidate.engine)
+
+        def start() -> RunningEngine:
+            return launch.start(
+                engine,
+                candidate,
+                self.directory / "work",
+                timeout_s=START_TIMEOUT_S,
+                device=self.device,
+                python=engine_python(engine, self.cache),
+            )
+
+        return start
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before anything is measured."""
+    """What is known before anything is measured. The first traffic is the one on which targets are judged."""
 
     source: Path
     facts: ModelFacts
@@ -52,14 +77,16 @@ class Prepared:
     confirmation: tuple[GoldenItem, ...]
     traffics: tuple[Traffic, ...]
     baseline: Candidate
-    baseline_engine: Engine
-    pythons: Mapping[str, Path] = field(default_factory=dict)
 
-    @property
-    def primary(self) -> Traffic:
-        """The traffic on which the targets are judged."""
-        return self.traffics[0]
-
-    def items(self, split: str) -> Sequence[GoldenItem]:
+    def items(self, split: str) -> tuple[GoldenItem, ...]:
         """The items of `screening` or `confirmation`."""
         return {"screening": self.screening, "confirmation": self.confirmation}[split]
+
+
+def engine_python(engine: Engine, cache: Path) -> Path | None:
+    """Interpreter of the engine's own environment; made when it is not there yet. None = this Python."""
+    if engine.environment is None:
+        return None
+    from paredown import environments
+
+    return environments.ensure(engine.environment, cache, lambda _fraction, _text: None)

@@ -1,0 +1,183 @@
+"""One candidate through the gates, cheap ones first: apply → smoke → fidelity → speed → golden sets.
+
+Whatever happens to a candidate is a recorded outcome of that candidate; the run goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from paredown import registry
+from paredown.decide import gates as verdict_gates
+from paredown.errors import EngineError, TechniqueError
+from paredown.evaluate import fidelity, smoke
+from paredown.flow import quality, speed
+from paredown.flow.baseline import Baseline
+from paredown.flow.context import Prepared, RunContext
+from paredown.flow.prepare import resolved
+from paredown.flow.progress import Stage
+from paredown.hosts.running import RunningEngine
+from paredown.models import artifact as artifacts
+from paredown.optimize import apply
+from paredown.records.artifact import Artifact
+from paredown.records.candidate import Candidate, PlannedCandidate
+from paredown.records.golden import Check, Fidelity, Smoke
+
+PASSED = "passed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How far a candidate came. stage: the gate that stopped it (`apply`, `smoke`, `fidelity`, `speed`), or `passed`.
+
+    error: one sentence of what went wrong with its technique or engine; detail: tail of the log
+    """
+
+    candidate: str
+    stage: str
+    error: str = ""
+    detail: str = ""
+
+
+def run(context: RunContext, prepared: Prepared, baseline: Baseline, planned: PlannedCandidate) -> Outcome:
+    """Take one candidate through every gate, or return what an earlier run found."""
+    found = context.store.find("outcome", planned.name, Outcome)
+    if found is not None:
+        return found
+    with context.progress.stage(f"Candidate {planned.name}") as stage:
+        outcome = _through_the_gates(context, prepared, baseline, planned, stage)
+    context.store.put("outcome", planned.name, outcome)
+    if outcome.stage != PASSED:
+        context.progress.note(f"{planned.name} stopped at the gate {outcome.stage!r}: {outcome.error}")
+    return outcome
+
+
+def _through_the_gates(
+    context: RunContext, prepared: Prepared, baseline: Baseline, planned: PlannedCandidate, stage: Stage
+) -> Outcome:
+    gate = "apply"
+    try:
+        stage.update(0.02, "making the artifact")
+        candidate = make(context, prepared, planned, stage)
+        gate = "smoke"
+        changed = _changed(prepared, planned, candidate)
+        if changed.passed is False:
+            context.store.put("smoke", candidate.name, Smoke(candidate.name, (changed,)))
+            return Outcome(candidate.name, gate, changed.detail)
+        failed = _cheap_gates(context, baseline, candidate, changed, stage)
+        if failed is not None:
+            return failed
+        gate = "speed"
+        _speed_and_quality(context, prepared, candidate, stage)
+    except TechniqueError as error:
+        return Outcome(planned.name, gate, str(error), error.detail)
+    except EngineError as error:
+        return Outcome(planned.name, gate, str(error), error.detail)
+    return Outcome(planned.name, PASSED)
+
+
+def make(context: RunContext, prepared: Prepared, planned: PlannedCandidate, stage: Stage) -> Candidate:
+    """The candidate with its artifacts made (or taken from the cache) and every option written out."""
+    found = context.store.find("candidate", planned.name, Candidate)
+    if found is not None and all(artifact.path.is_dir() for artifact in found.artifacts.values()):
+        return found
+    made: dict[str, Artifact] = {"main": prepared.artifact}
+    for step in planned.steps:
+        made[step.role] = apply.make(
+            registry.technique(step.technique),
+            step,
+            made,
+            cache=context.cache,
+            parameters=prepared.facts.parameters,
+            on_progress=lambda fraction, text: stage.update(0.02 + 0.3 * fraction, text),
+            devices=(context.device,),
+            seed=context.spec.seed,
+        )
+    engine = registry.engine(planned.engine)
+    candidate = resolved(planned.name, planned.rung, engine, made, prepared.machine, planned.engine_options)
+    context.store.put("candidate", planned.name, candidate)
+    return candidate
+
+
+def _changed(prepared: Prepared, planned: PlannedCandidate, candidate: Candidate) -> Check:
+    """Whether the artifact is what its rung claims, by its own files."""
+    if not any(registry.technique(step.technique).changes_weights for step in planned.steps):
+        return Check("changed", None, "a lossless step: no weight is meant to change")
+    return artifacts.was_optimized(prepared.artifact, candidate.main, artifacts.claimed_bits(planned.rung))
+
+
+def _cheap_gates(
+    context: RunContext, baseline: Baseline, candidate: Candidate, changed: Check, stage: Stage
+) -> Outcome | None:
+    """Smoke, then fidelity; None when both are passed. Two starts, so that reloading is seen to change nothing."""
+    store = context.store
+    found, compared = store.find("smoke", candidate.name, Smoke), store.find("fidelity", candidate.name, Fidelity)
+    if found is None or compared is None:
+        start = context.starter(candidate)
+        stage.update(0.35, "smoke: first answers")
+        with start() as running:
+            first = smoke.answer(running, smoke.limits(baseline.reference))
+        with start() as running:
+            stage.update(0.4, "smoke: again after a reload")
+            found = smoke.check(running, baseline.reference, candidate=candidate.name, changed=changed, reloaded=first)
+            store.put("smoke", candidate.name, found)
+            if found.passed:
+                compared = _compare(context, baseline, candidate, running, stage)
+    if not found.passed:
+        failed = [check for check in found.checks if check.passed is False]
+        return Outcome(candidate.name, "smoke", "; ".join(f"{check.name}: {check.detail}" for check in failed))
+    assert compared is not None
+    limits = context.spec.fidelity
+    broken = verdict_gates.fidelity(compared, limits.max_mean_kl, limits.min_top1)
+    return Outcome(candidate.name, "fidelity", broken.detail) if broken.passed is False else None
+
+
+def _compare(
+    context: RunContext, baseline: Baseline, candidate: Candidate, running: RunningEngine, stage: Stage
+) -> Fidelity:
+    stage.update(0.45, "fidelity to the baseline's own text")
+    level = registry.engine(candidate.engine).scoring
+    made = fidelity.compare(running, baseline.texts, candidate=candidate.name, level=level)
+    context.store.put("fidelity", candidate.name, made, bulk=True)
+    return made
+
+
+def _speed_and_quality(context: RunContext, prepared: Prepared, candidate: Candidate, stage: Stage) -> None:
+    """A short trial in a fresh process, then the screening prompts in the same one."""
+    with ExitStack() as stack:
+        shared: dict[str, RunningEngine] = {}
+
+        def start() -> _Kept:
+            shared["running"] = stack.enter_context(context.starter(candidate)())
+            return _Kept(shared)
+
+        stage.update(0.55, "speed: short trial")
+        speed.screen(context, prepared, candidate, start)
+        if quality.find_evaluation(context, candidate, "screening", prepared) is None:
+            running = shared.get("running") or stack.enter_context(context.starter(candidate)())
+            quality.evaluate(context, running, candidate, "screening", prepared.screening, _Part(stage, 0.65, 1.0))
+
+
+class _Kept:
+    """Lends a running engine to a trial without closing it afterwards."""
+
+    def __init__(self, shared: Mapping[str, RunningEngine]) -> None:
+        self._shared = shared
+
+    def __enter__(self) -> RunningEngine:
+        return self._shared["running"]
+
+    def __exit__(self, *_: object) -> None:
+        """Its owner closes it."""
+
+
+class _Part:
+    """The part of a stage that lies between two fractions."""
+
+    def __init__(self, stage: Stage, low: float, high: float) -> None:
+        self._stage, self._low, self._high = stage, low, high
+
+    def update(self, fraction: float, text: str = "") -> None:
+        self._stage.update(self._low + (self._high - self._low) * fraction, text)

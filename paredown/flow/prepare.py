@@ -1,0 +1,178 @@
+"""Everything that is known before the first measurement; refuses here what cannot work later."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from paredown import machine as machines
+from paredown import registry
+from paredown.contracts import Engine
+from paredown.decide.pairs import members
+from paredown.environments.installed import missing
+from paredown.errors import MissingPackageError, UserError
+from paredown.evaluate import golden
+from paredown.evaluate.golden import GoldenSet
+from paredown.flow.context import Prepared, RunContext
+from paredown.measure import traffic as traffics
+from paredown.models import artifact as artifacts
+from paredown.models import describe, formats, source
+from paredown.profile import ceilings
+from paredown.records import codec
+from paredown.records.artifact import Artifact, ModelFacts
+from paredown.records.candidate import Candidate, Rung
+from paredown.records.machine import Ceilings, Machine
+from paredown.records.traffic import Traffic
+from paredown.spec import margins, measurable
+from paredown.spec import targets as target_texts
+from paredown.stats import power
+
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class ItemIds:
+    """Ids of golden items that were used together."""
+
+    ids: tuple[str, ...]
+
+
+def prepare(context: RunContext) -> Prepared:
+    """Resolve and check everything that was asked. Raises UserError for what cannot be done."""
+    spec, store = context.spec, context.store
+    metrics = {metric.name: metric for metric in registry.metrics()}
+    targets = target_texts.parse_all(spec.targets, metrics)
+    host = _machine(context)
+    measurable.check(targets, metrics, host, spec.price_usd_per_hour)
+    golden_set = golden.load(spec.golden)
+    gates = margins.gates(targets, spec.gates, spec.watch, golden_set.slices)
+    screened = _screened_before(context)
+    split = golden.split(golden_set, spec.seed, spec.screening_fraction, screened=screened)
+    workloads = tuple(traffics.load(name) for name in spec.traffic)
+    with context.progress.stage(f"Model {spec.model}") as stage:
+        path = source.resolve(
+            spec.model,
+            cache=context.cache,
+            allow_pickle=spec.allow_pickle,
+            trust_remote_code=spec.trust_remote_code,
+            on_progress=stage.update,
+        )
+        facts = store.once("model", "source", ModelFacts, lambda: describe.facts(path))
+        made = _artifact(context, path, facts)
+    _remember(context, golden_set, frozenset(item.id for item in split.screening.items), workloads)
+    with context.progress.stage("Ceilings of this machine", estimate_s=10):
+        measured = store.once("ceilings", "host", Ceilings, ceilings.measure)
+    prepared = Prepared(
+        source=path,
+        facts=facts,
+        artifact=made,
+        machine=host,
+        ceilings=measured,
+        targets=targets,
+        margins=gates.margins,
+        golden=golden_set,
+        screening=split.screening.items,
+        confirmation=split.confirmation.items,
+        traffics=workloads,
+        baseline=baseline_candidate(made, host),
+    )
+    _say_what_is_coming(context, prepared)
+    return prepared
+
+
+def baseline_candidate(artifact: Artifact, host: Machine) -> Candidate:
+    """The model as it is, on the reference engine of its format. Raises UserError when none can run here."""
+    opening = [engine for engine in registry.engines() if engine.baseline and artifact.format in engine.opens]
+    if not opening:
+        raise UserError(f"No reference engine opens the format {artifact.format!r}.")
+    reason = missing(opening[0].needs)
+    if reason:
+        package = ", ".join(opening[0].needs.packages)
+        raise MissingPackageError(f"The reference engine {opening[0].name}", package, reason.rpartition("run: ")[2])
+    return resolved(BASELINE, Rung.BASELINE, opening[0], {"main": artifact}, host, {})
+
+
+def resolved(
+    name: str,
+    rung: Rung,
+    engine: Engine,
+    made: Mapping[str, Artifact],
+    host: Machine,
+    wanted: Mapping[str, str | int | float | bool | None],
+) -> Candidate:
+    """A candidate with every option of its engine written out, and the versions that it runs on."""
+    versions = {distribution: importlib.metadata.version(distribution) for distribution in engine.versions_of}
+    options = engine.resolve(made.get("main"), host, wanted)
+    return Candidate(name, rung, engine.name, options, made, versions=versions)
+
+
+def _machine(context: RunContext) -> Machine:
+    """The host; a run that was begun on another machine is not continued here."""
+    now = machines.describe()
+    before = context.store.find("machine", "host", Machine)
+    if before is None:
+        context.store.put("machine", "host", now)
+        return now
+    same = (before.processor, before.usable_cores, before.accelerators)
+    if same != (now.processor, now.usable_cores, now.accelerators):
+        raise UserError(
+            f"{context.directory} was begun on another machine ({before.processor}, {before.usable_cores} cores; this "
+            f"is {now.processor}, {now.usable_cores} cores). Speeds of two machines cannot be mixed: choose another "
+            "directory with --run-dir."
+        )
+    return before
+
+
+def _screened_before(context: RunContext) -> frozenset[str]:
+    """Items that chose candidates in an earlier run here: they never confirm, whatever was added since."""
+    store = context.store
+    lists = [codec.loads(ItemIds, store.body(entry)).ids for entry in store.entries("screened")]
+    return frozenset(item for ids in lists for item in ids)
+
+
+def _artifact(context: RunContext, path: Path, facts: ModelFacts) -> Artifact:
+    """The source model on disk; a model whose bytes changed since the run began is refused."""
+    now = artifacts.describe(
+        path,
+        format=formats.detect(path),
+        parameters=facts.parameters,
+        known_digests=context.cache / "digests.json",
+    )
+    before = context.store.once("artifact", BASELINE, Artifact, lambda: now)
+    if before.digest != now.digest:
+        raise UserError(f"The model in {path} has changed since this run began: choose another --run-dir.")
+    return now
+
+
+def _remember(
+    context: RunContext, golden_set: GoldenSet, screening: frozenset[str], workloads: tuple[Traffic, ...]
+) -> None:
+    """Prompts, splits and traffic go into the record before the first candidate runs."""
+    store = context.store
+    store.once("golden", golden_set.digest, GoldenSet, lambda: golden_set, bulk=True)
+    store.once("screened", golden_set.digest, ItemIds, lambda: ItemIds(tuple(sorted(screening))))
+    for workload in workloads:
+        store.once("traffic", workload.name, Traffic, lambda workload=workload: workload, bulk=True)
+
+
+def _say_what_is_coming(context: RunContext, prepared: Prepared) -> None:
+    """How many prompts the margins need against how many there are, and what the audit found."""
+    note = context.progress.note
+    note(
+        f"{prepared.facts.name}: {prepared.facts.parameters / 1e6:.0f} M parameters, {prepared.facts.dtype}, "
+        f"{prepared.artifact.weight_bytes / 1e6:.0f} MB; {len(prepared.golden.items)} golden prompts "
+        f"({len(prepared.screening)} choose, {len(prepared.confirmation)} confirm)"
+    )
+    gated = [margin for margin in prepared.margins if margin.gated]
+    for margin in gated:
+        needed = power.prompts_for_margin(margin.margin, flip_rate=0.05, gates=len(gated))
+        there = len(members(margin, prepared.confirmation))
+        few = " — too few unless almost nothing flips" if there < needed else ""
+        note(
+            f"Gate {margin.slice!r}: a drop of at most {100 * margin.margin:g} points takes about {needed} prompts "
+            f"at 5 % flips; {there} are held back to confirm{few}"
+        )
+    if prepared.facts.caution:
+        note(prepared.facts.caution)

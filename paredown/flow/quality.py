@@ -1,0 +1,97 @@
+"""Answers on the golden sets, stored batch by batch, so that a killed run repeats none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paredown import registry
+from paredown.evaluate import answers
+from paredown.evaluate.answers import BatchPolicy
+from paredown.flow.context import Prepared, RunContext
+from paredown.flow.progress import Stage
+from paredown.hosts.running import RunningEngine
+from paredown.records import codec
+from paredown.records.candidate import Candidate
+from paredown.records.golden import Answer, Evaluation, GoldenItem
+
+POLICY = BatchPolicy()
+CONTROL_POLICY = BatchPolicy(batch_items=24, concurrency=5, reverse=True)
+"""The A/A control: other batch sizes and the opposite order, because a deterministic repeat proves nothing."""
+
+
+@dataclass(frozen=True)
+class AnswerBatch:
+    """Answers that were stored together, each with the digest of the item that it answers."""
+
+    items: tuple[str, ...]
+    answers: tuple[Answer, ...]
+
+
+def evaluation_key(candidate: Candidate, split: str, items: Sequence[GoldenItem], policy: BatchPolicy = POLICY) -> str:
+    """All that decides the answers: what is served, the prompts, how they are batched, the scorers' versions."""
+    versions = {name: registry.scorer(name).version for name in {item.scorer for item in items}}
+    decided = codec.digest([candidate.digest(), [_digest(item) for item in items], str(policy), versions])
+    return f"{candidate.name}/{split}/{decided[:16]}"
+
+
+def evaluate(
+    context: RunContext,
+    running: RunningEngine,
+    candidate: Candidate,
+    split: str,
+    items: Sequence[GoldenItem],
+    stage: Stage,
+    policy: BatchPolicy = POLICY,
+) -> Evaluation:
+    """The stored evaluation, or a new one on a started engine; answers that a killed run stored are kept."""
+    key = evaluation_key(candidate, split, items, policy)
+    found = context.store.find("evaluation", key, Evaluation)
+    if found is not None:
+        return found
+    digests = {item.id: _digest(item) for item in items}
+    prefix = f"{candidate.digest()[:16]}/{policy}"
+    known = _answered_before(context, prefix, digests)
+    count = len(known)
+
+    def keep(batch: tuple[Answer, ...]) -> None:
+        nonlocal count
+        count += len(batch)
+        stored = AnswerBatch(tuple(digests[answer.item] for answer in batch), batch)
+        context.store.put("answers", f"{prefix}/{count}", stored, bulk=True)
+        stage.update(count / len(items), f"{count} of {len(items)} prompts")
+
+    made = answers.run(
+        running,
+        items,
+        candidate=candidate.name,
+        split=split,
+        level=registry.engine(candidate.engine).scoring,
+        policy=policy,
+        on_batch=keep,
+        done=known,
+    )
+    context.store.put("evaluation", key, made, bulk=True)
+    return made
+
+
+def find_evaluation(context: RunContext, candidate: Candidate, split: str, prepared: Prepared) -> Evaluation | None:
+    """The stored evaluation of a split under the usual batching, None when it was not made."""
+    return context.store.find("evaluation", evaluation_key(candidate, split, prepared.items(split)), Evaluation)
+
+
+def _answered_before(context: RunContext, prefix: str, digests: dict[str, str]) -> tuple[Answer, ...]:
+    """Answers of the same candidate to the same items, from batches of an earlier run or another split."""
+    found = {}
+    for entry in context.store.entries("answers"):
+        if entry.key.rpartition("/")[0] == prefix:
+            batch = codec.loads(AnswerBatch, context.store.body(entry))
+            for digest, answer in zip(batch.items, batch.answers, strict=True):
+                if digests.get(answer.item) == digest:
+                    found[answer.item] = answer
+    return tuple(found.values())
+
+
+def _digest(item: GoldenItem) -> str:
+    plain = codec.to_plain(item)
+    return codec.digest({name: value for name, value in plain.items() if name != "where"})[:16]
