@@ -60,3 +60,7 @@ def test_the_last_event_may_lack_its_blank_line() -> None:
 def test_a_line_without_an_end_is_refused_before_it_fills_the_memory() -> None:
     with pytest.raises(EventTooLargeError):
         parse(b"data: " + b"x" * LARGEST_EVENT_BYTES)
+
+
+def test_a_carriage_return_and_its_line_feed_may_come_apart() -> None:
+    assert parse(b"data: a\r", b"\ndata: b\r", b"\n\r", b"\n") == [b"a\nb"]
