@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from paredown.flow.progress import AbstractStage, Stage
+from paredown.flow.progress import Stage
 
 
 def for_terminal() -> TerminalProgress | PlainProgress:
@@ -26,7 +26,7 @@ class TerminalProgress:
         self._console = console
         self._begun = time.monotonic()
 
-    def stage(self, title: str, estimate_s: float | None = None) -> AbstractStage:
+    def stage(self, title: str, estimate_s: float | None = None) -> AbstractContextManager[Stage]:
         return self._stage(title, estimate_s)
 
     @contextmanager
@@ -67,7 +67,7 @@ class PlainProgress:
     def __init__(self) -> None:
         self._begun = time.monotonic()
 
-    def stage(self, title: str, estimate_s: float | None = None) -> AbstractStage:
+    def stage(self, title: str, estimate_s: float | None = None) -> AbstractContextManager[Stage]:
         return self._stage(title, estimate_s)
 
     @contextmanager

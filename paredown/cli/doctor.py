@@ -60,10 +60,10 @@ def _machine() -> list[Finding]:
     energy = host.energy_counter or "none: energy will be reported as not measured"
     graphics = ", ".join(a.name for a in host.accelerators) or "none"
     return [
-        Finding("processor", True, f"{host.processor}, {host.usable_cores} usable cores"),
-        Finding("instruction sets", None, ", ".join(host.instruction_sets) or "unknown"),
-        Finding("memory", True, f"{host.memory_bytes / 2**30:.1f} GiB"),
-        Finding("GPU", None, graphics),
+        Finding("processor", ok=True, detail=f"{host.processor}, {host.usable_cores} usable cores"),
+        Finding("instruction sets", ok=None, detail=", ".join(host.instruction_sets) or "unknown"),
+        Finding("memory", ok=True, detail=f"{host.memory_bytes / 2**30:.1f} GiB"),
+        Finding("GPU", ok=None, detail=graphics),
         Finding("energy counter", True if host.energy_counter else None, energy),
     ]
 
@@ -79,8 +79,9 @@ def _disk(cache: Path) -> Finding:
 def _quiet() -> Finding:
     busy = os.getloadavg()[0] / (os.cpu_count() or 1)
     if busy < BUSY_LOAD_PER_CORE:
-        return Finding("background load", True, f"{busy:.0%} of the cores busy in the last minute")
-    return Finding("background load", None, f"{busy:.0%} of the cores busy: timings will be noisy; stop other work")
+        return Finding("background load", ok=True, detail=f"{busy:.0%} of the cores busy in the last minute")
+    detail = f"{busy:.0%} of the cores busy: timings will be noisy; stop other work"
+    return Finding("background load", ok=None, detail=detail)
 
 
 def _engines() -> list[Finding]:

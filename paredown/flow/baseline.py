@@ -89,14 +89,12 @@ def _quality(context: RunContext, prepared: Prepared, first: Trials, again: Tria
     ):
         reference = store.once("smoke reference", candidate.name, Reference, lambda: smoke.reference(running))
         texts = store.once("texts", candidate.name, Texts, lambda: _texts(prepared, running), bulk=True)
-        evaluations = [
-            quality.evaluate(context, running, candidate, split, prepared.items(split), stage)
-            for split in ("screening", "confirmation")
-        ]
+        screening = quality.evaluate(context, running, candidate, "screening", prepared.screening, stage)
+        confirmation = quality.evaluate(context, running, candidate, "confirmation", prepared.confirmation, stage)
         control = quality.evaluate(
             context, running, candidate, "control", prepared.screening, stage, quality.CONTROL_POLICY
         )
-    return Baseline(first, again, reference, texts.texts, *evaluations, control)
+    return Baseline(first, again, reference, texts.texts, screening, confirmation, control)
 
 
 def _texts(prepared: Prepared, running: RunningEngine) -> Texts:

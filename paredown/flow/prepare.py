@@ -4,53 +4,43 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from paredown import __version__, registry
 from paredown import machine as machines
-from paredown import registry
 from paredown.contracts import Engine
 from paredown.decide.pairs import members
 from paredown.environments.installed import missing
 from paredown.errors import MissingPackageError, UserError
 from paredown.evaluate import golden
 from paredown.evaluate.golden import GoldenSet
+from paredown.flow import asked
+from paredown.flow.asked import BASELINE, ItemIds
 from paredown.flow.context import Prepared, RunContext
 from paredown.measure import traffic as traffics
 from paredown.models import artifact as artifacts
 from paredown.models import describe, formats, source
 from paredown.profile import ceilings
-from paredown.records import codec
 from paredown.records.artifact import Artifact, ModelFacts
 from paredown.records.candidate import Candidate, Rung
 from paredown.records.machine import Ceilings, Machine
 from paredown.records.traffic import Traffic
-from paredown.spec import margins, measurable
-from paredown.spec import targets as target_texts
+from paredown.spec import measurable
 from paredown.stats import power
-
-BASELINE = "baseline"
-
-
-@dataclass(frozen=True)
-class ItemIds:
-    """Ids of golden items that were used together."""
-
-    ids: tuple[str, ...]
 
 
 def prepare(context: RunContext) -> Prepared:
     """Resolve and check everything that was asked. Raises UserError for what cannot be done."""
     spec, store = context.spec, context.store
-    metrics = {metric.name: metric for metric in registry.metrics()}
-    targets = target_texts.parse_all(spec.targets, metrics)
+    targets = asked.targets_of(spec)
     host = _machine(context)
-    measurable.check(targets, metrics, host, spec.price_usd_per_hour)
+    measurable.check(targets, {m.name: m for m in registry.metrics()}, host, spec.price_usd_per_hour)
     golden_set = golden.load(spec.golden)
-    gates = margins.gates(targets, spec.gates, spec.watch, golden_set.slices)
-    screened = _screened_before(context)
+    margins = asked.margins_of(spec, targets, golden_set.slices)
+    screened = asked.screened_before(store)
     split = golden.split(golden_set, spec.seed, spec.screening_fraction, screened=screened)
-    workloads = tuple(traffics.load(name) for name in spec.traffic)
+    workloads = {name: traffics.load(name) for name in spec.traffic}
+    asked.remember(store, spec, __version__)
     with context.progress.stage(f"Model {spec.model}") as stage:
         path = source.resolve(
             spec.model,
@@ -71,11 +61,11 @@ def prepare(context: RunContext) -> Prepared:
         machine=host,
         ceilings=measured,
         targets=targets,
-        margins=gates.margins,
+        margins=margins,
         golden=golden_set,
         screening=split.screening.items,
         confirmation=split.confirmation.items,
-        traffics=workloads,
+        traffics=tuple(workloads.values()),
         baseline=baseline_candidate(made, host),
     )
     _say_what_is_coming(context, prepared)
@@ -125,13 +115,6 @@ def _machine(context: RunContext) -> Machine:
     return before
 
 
-def _screened_before(context: RunContext) -> frozenset[str]:
-    """Items that chose candidates in an earlier run here: they never confirm, whatever was added since."""
-    store = context.store
-    lists = [codec.loads(ItemIds, store.body(entry)).ids for entry in store.entries("screened")]
-    return frozenset(item for ids in lists for item in ids)
-
-
 def _artifact(context: RunContext, path: Path, facts: ModelFacts) -> Artifact:
     """The source model on disk; a model whose bytes changed since the run began is refused."""
     now = artifacts.describe(
@@ -147,14 +130,15 @@ def _artifact(context: RunContext, path: Path, facts: ModelFacts) -> Artifact:
 
 
 def _remember(
-    context: RunContext, golden_set: GoldenSet, screening: frozenset[str], workloads: tuple[Traffic, ...]
+    context: RunContext, golden_set: GoldenSet, screening: frozenset[str], workloads: Mapping[str, Traffic]
 ) -> None:
     """Prompts, splits and traffic go into the record before the first candidate runs."""
     store = context.store
     store.once("golden", golden_set.digest, GoldenSet, lambda: golden_set, bulk=True)
     store.once("screened", golden_set.digest, ItemIds, lambda: ItemIds(tuple(sorted(screening))))
-    for workload in workloads:
-        store.once("traffic", workload.name, Traffic, lambda workload=workload: workload, bulk=True)
+    for name, workload in workloads.items():
+        if store.find("traffic", name, Traffic) is None:
+            store.put("traffic", name, workload, bulk=True)
 
 
 def _say_what_is_coming(context: RunContext, prepared: Prepared) -> None:
@@ -169,10 +153,11 @@ def _say_what_is_coming(context: RunContext, prepared: Prepared) -> None:
     for margin in gated:
         needed = power.prompts_for_margin(margin.margin, flip_rate=0.05, gates=len(gated))
         there = len(members(margin, prepared.confirmation))
-        few = " — too few unless almost nothing flips" if there < needed else ""
+        few = " (too few unless almost nothing flips)" if needed is None or there < needed else ""
         note(
-            f"Gate {margin.slice!r}: a drop of at most {100 * margin.margin:g} points takes about {needed} prompts "
-            f"at 5 % flips; {there} are held back to confirm{few}"
+            f"Gate {margin.slice!r}: to show a drop of at most {100 * margin.margin:g} points takes "
+            f"{'more prompts than can be asked' if needed is None else f'about {needed} prompts'} at 5 % flips; "
+            f"{there} are held back to confirm{few}"
         )
     if prepared.facts.caution:
         note(prepared.facts.caution)

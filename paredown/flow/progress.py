@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 
@@ -17,16 +17,11 @@ class Stage(Protocol):
 class Progress(Protocol):
     """Where a run reports to."""
 
-    def stage(self, title: str, estimate_s: float | None = None) -> AbstractStage:
-        """A context manager that yields a Stage; `estimate_s` is how long it will take, None = unknown."""
+    def stage(self, title: str, estimate_s: float | None = None) -> AbstractContextManager[Stage]:
+        """Open while the work goes on; `estimate_s` is how long it will take, None = unknown."""
 
     def note(self, text: str) -> None:
         """A line that stays: a result, a decision, something left out."""
-
-
-class AbstractStage(Protocol):
-    def __enter__(self) -> Stage: ...
-    def __exit__(self, *error: object) -> None: ...
 
 
 class SilentStage:
@@ -41,7 +36,7 @@ class Silent:
         self.titles: list[str] = []
         self.notes: list[str] = []
 
-    def stage(self, title: str, estimate_s: float | None = None) -> AbstractStage:
+    def stage(self, title: str, estimate_s: float | None = None) -> AbstractContextManager[Stage]:
         del estimate_s
         self.titles.append(title)
         return _silent_stage()

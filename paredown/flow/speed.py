@@ -84,7 +84,8 @@ def in_turns(
         raise EngineError(f"{name} failed while it was measured: {error}", error.detail)
     made = {name: Trials(trials) for name, trials in result.trials.items()}
     for name, trials in made.items():
-        context.store.once("trial", f"{key}/{name}", Trials, lambda trials=trials: trials, bulk=True)
+        if context.store.find("trial", f"{key}/{name}", Trials) is None:
+            context.store.put("trial", f"{key}/{name}", trials, bulk=True)
     return made
 
 
