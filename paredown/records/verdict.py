@@ -133,6 +133,8 @@ class Decision:
     """The verdicts of a run and the one recommended candidate, in a paragraph.
 
     exit_status: 0 ships and meets every target · 3 nothing meets all · 4 investigate
+    closest:     the candidate that the paragraph is about: the recommended one, or else the nearest (empty: none)
+    artifact, serve_command: of that candidate
     """
 
     recommended: str | None
@@ -143,3 +145,4 @@ class Decision:
     left_out: tuple[LeftOut, ...]
     artifact: str = ""
     serve_command: str = ""
+    closest: str = ""
