@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from paredown.contracts import Applied, ApplyContext, Needs, Option, PlanFacts, Technique
 from paredown.models import openvino_export
-from paredown.records.artifact import LayerLeft
 from paredown.records.candidate import LeftOut, Prediction, Proposal, Rung, Step
 
 NAME = "openvino_int4"
@@ -41,8 +40,7 @@ def apply(context: ApplyContext) -> Applied:
     openvino_export.export(context.sources["main"].path, context.out, "int4", extra, context.report)
     sizes = openvino_export.check_types(context.out, ("u4", "i4"), 0.3)
     four = sum(sizes.get(name, 0) for name in ("u4", "i4"))
-    left = LayerLeft("embedding and head", "the exporter keeps them at 8 bits, where 4 lose most", bits=8)
-    return Applied(layers_left=(left,), notes=(f"{four:,} bytes of 4-bit constants",))
+    return Applied(notes=(f"{four:,} bytes of 4-bit constants; the exporter keeps embedding and head at 8 bits",))
 
 
 TECHNIQUE = Technique(

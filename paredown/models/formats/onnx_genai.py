@@ -87,7 +87,8 @@ def _stored(tensor: Any, dtype: str, size: int, use: _Use) -> StoredTensor:
     elements = use.elements or math.prod(shape)
     if use.bits:
         dtype, elements = f"UINT{use.bits}", elements if use.elements else size * 8 // use.bits
-    kind = next((kind for kind in (EMBEDDING, HEAD, MATRIX, SCALE) if kind in use.kinds), OTHER)
+    # Scales first: an embedding that shares the head's blocks gathers their scales as well.
+    kind = next((kind for kind in (SCALE, EMBEDDING, HEAD, MATRIX) if kind in use.kinds), OTHER)
     return StoredTensor(tensor.name, dtype, shape, elements, size, kind)
 
 
