@@ -1,0 +1,94 @@
+"""Parts of the decision paragraph: figures before and after, and targets that are missed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from paredown.decide import wording
+from paredown.records.figure import Figure
+from paredown.records.verdict import CandidateVerdict
+from paredown.spec.targets import QUALITY_DROP
+
+HEADLINES = (("decode_speed", ""), ("ttft", "p50"), ("weight_bytes", ""), ("peak_memory", ""), ("cost", ""))
+_WORDS: Mapping[str, str] = {
+    "decode_speed": "decoding speed",
+    "output_throughput": "output throughput",
+    "ttft": "time to the first token",
+    "ttft_sent": "time to the first token after sending",
+    "itl": "time between tokens",
+    "tpot": "time per token",
+    "e2e": "time to the whole answer",
+    "e2e_50": "time to a 50-token answer",
+    "startup": "start-up",
+    "weight_bytes": "weights",
+    "disk_bytes": "size on disk",
+    "weights_memory": "memory of the weights",
+    "kv_cache_memory": "memory of the KV cache",
+    "cost": "cost",
+}
+
+
+@dataclass(frozen=True)
+class BeforeAfter:
+    """One figure of the candidate, and the baseline's where it has one."""
+
+    after: Figure
+    before: Figure | None
+
+
+def headline_figures(found: CandidateVerdict, baseline: Sequence[Figure]) -> tuple[BeforeAfter, ...]:
+    """Figures that the targets name, then the usual ones; only those that were measured, each once."""
+    wanted = [(r.target.metric, r.target.statistic) for r in found.targets if r.target.metric != QUALITY_DROP]
+    names = dict.fromkeys([*wanted, *HEADLINES])
+    after, before = _by_name(found.figures), _by_name(baseline)
+    return tuple(BeforeAfter(after[name], before.get(name)) for name in names if name in after)
+
+
+def figure_phrase(pair: BeforeAfter) -> str:
+    """`decoding speed 91 tokens/s (before 25.3 tokens/s, 3.6×)`."""
+    after, before = pair.after, pair.before
+    assert after.value is not None
+    text = f"{name(after.metric, after.statistic)} {wording.quantity(after.value, after.unit)}"
+    if before is None or not before.value:
+        return text
+    was = wording.quantity(before.value, before.unit)
+    return f"{text} (before {was}, {_change(after.value / before.value)})"
+
+
+def name(metric: str, statistic: str) -> str:
+    """A metric in words; the median is what one expects, so it is not named."""
+    words = _WORDS.get(metric, metric.replace("_", " "))
+    return words if statistic in ("", "p50") else f"{words} at {statistic}" if statistic != "mean" else f"mean {words}"
+
+
+def misses_phrase(found: CandidateVerdict) -> str:
+    """Which targets are missed or were not measured, each with its figures; what quality misses is said elsewhere."""
+    figures = [result for result in found.targets if result.target.metric != QUALITY_DROP]
+    missed = [f"{r.target.text} ({_clause(r.reason)})" for r in figures if r.met is False]
+    unknown = [f"{r.target.text} ({_clause(r.reason)})" for r in figures if r.met is None]
+    sentences = []
+    if missed:
+        sentences.append(f"Missed: {', '.join(missed)}.")
+    if unknown:
+        sentences.append(f"Open: {', '.join(unknown)}.")
+    if figures and not missed and not unknown:
+        sentences.append("Its figures meet every other target.")
+    return " ".join(sentences)
+
+
+def _clause(reason: str) -> str:
+    """A reason's first sentence, as a clause inside brackets."""
+    first = reason.split(". ", maxsplit=1)[0].removesuffix(".")
+    return first[:1].lower() + first[1:]
+
+
+def _change(ratio: float) -> str:
+    """Factors for what grows beyond a half more, percent for what shrinks or hardly moves."""
+    if ratio >= 1.5:
+        return wording.quantity(ratio, "x")
+    return wording.percent(ratio)
+
+
+def _by_name(figures: Sequence[Figure]) -> dict[tuple[str, str], Figure]:
+    return {(f.metric, f.statistic): f for f in figures if f.value is not None and not f.void}
