@@ -10,7 +10,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from paredown import registry
+from paredown.decide import dominance
 from paredown.decide import gates as verdict_gates
+from paredown.decide.dominance import Contender
 from paredown.errors import EngineError, TechniqueError
 from paredown.evaluate import fidelity, smoke
 from paredown.flow import quality, speed
@@ -18,14 +20,17 @@ from paredown.flow.baseline import Baseline
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.prepare import resolved
 from paredown.flow.progress import Stage
+from paredown.flow.speed import Trials
 from paredown.hosts.running import RunningEngine
 from paredown.models import artifact as artifacts
 from paredown.optimize import apply
+from paredown.records import codec
 from paredown.records.artifact import Artifact
 from paredown.records.candidate import Candidate, PlannedCandidate
 from paredown.records.golden import Check, Fidelity, Smoke
 
 PASSED = "passed"
+_DROPPED = "dropped after the short trial: {} is faster beyond noise, no larger and no less faithful"
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,9 @@ def _through_the_gates(
         if failed is not None:
             return failed
         gate = "speed"
-        _speed_and_quality(context, prepared, candidate, stage)
+        worse_than = _speed_and_quality(context, prepared, baseline, candidate, stage)
+        if worse_than:
+            return Outcome(candidate.name, gate, _DROPPED.format(worse_than))
     except TechniqueError as error:
         return Outcome(planned.name, gate, str(error), error.detail)
     except EngineError as error:
@@ -144,8 +151,13 @@ def _compare(
     return made
 
 
-def _speed_and_quality(context: RunContext, prepared: Prepared, candidate: Candidate, stage: Stage) -> None:
-    """A short trial in a fresh process, then the screening prompts in the same one."""
+def _speed_and_quality(
+    context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate, stage: Stage
+) -> str | None:
+    """A short trial in a fresh process, then the screening prompts in the same one.
+
+    Returns the name of a candidate that dominates this one, and then no prompt was spent; else None.
+    """
     with ExitStack() as stack:
         shared: dict[str, RunningEngine] = {}
 
@@ -155,9 +167,27 @@ def _speed_and_quality(context: RunContext, prepared: Prepared, candidate: Candi
 
         stage.update(0.55, "speed: short trial")
         speed.screen(context, prepared, candidate, start)
-        if quality.find_evaluation(context, candidate, "screening", prepared) is None:
+        worse_than = None if context.spec.exhaust else _dominated(context, prepared, baseline, candidate)
+        if worse_than is None and quality.find_evaluation(context, candidate, "screening", prepared) is None:
             running = shared.get("running") or stack.enter_context(context.starter(candidate)())
             quality.evaluate(context, running, candidate, "screening", prepared.screening, _Part(stage, 0.65, 1.0))
+        return worse_than
+
+
+def _dominated(context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate) -> str | None:
+    """Compare with every candidate that has passed before; noise is what the baseline's A/A control showed."""
+    store = context.store
+    passed = [codec.loads(Outcome, store.body(entry)) for entry in store.entries("outcome")]
+    names = [outcome.candidate for outcome in passed if outcome.stage == PASSED]
+    rivals = [_contender(context, store.get("candidate", name, Candidate)) for name in names]
+    own = _contender(context, candidate)
+    return dominance.dominated_by(own, rivals, 1.0 + speed.noise_floor(baseline.trials, baseline.again, prepared))
+
+
+def _contender(context: RunContext, candidate: Candidate) -> Contender:
+    trials = context.store.find("trial", speed.screen_key(candidate), Trials)
+    found = context.store.find("fidelity", candidate.name, Fidelity)
+    return Contender(candidate.name, candidate.rung, speed.compute(trials, candidate.main, None), found)
 
 
 class _Kept:

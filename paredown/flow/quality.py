@@ -31,7 +31,7 @@ class AnswerBatch:
 def evaluation_key(candidate: Candidate, split: str, items: Sequence[GoldenItem], policy: BatchPolicy = POLICY) -> str:
     """All that decides the answers: what is served, the prompts, how they are batched, the scorers' versions."""
     versions = {name: registry.scorer(name).version for name in {item.scorer for item in items}}
-    decided = codec.digest([candidate.digest(), [_digest(item) for item in items], str(policy), versions])
+    decided = codec.digest([candidate.digest(), [item_digest(item) for item in items], str(policy), versions])
     return f"{candidate.name}/{split}/{decided[:16]}"
 
 
@@ -49,7 +49,7 @@ def evaluate(
     found = context.store.find("evaluation", key, Evaluation)
     if found is not None:
         return found
-    digests = {item.id: _digest(item) for item in items}
+    digests = {item.id: item_digest(item) for item in items}
     prefix = f"{candidate.digest()[:16]}/{policy}"
     known = _answered_before(context, prefix, digests)
     count = len(known)
@@ -92,6 +92,7 @@ def _answered_before(context: RunContext, prefix: str, digests: dict[str, str]) 
     return tuple(found.values())
 
 
-def _digest(item: GoldenItem) -> str:
+def item_digest(item: GoldenItem) -> str:
+    """Digest of what is asked, wherever it came from."""
     plain = codec.to_plain(item)
     return codec.digest({name: value for name, value in plain.items() if name != "where"})[:16]

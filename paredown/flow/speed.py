@@ -22,6 +22,8 @@ CONTROL_BLOCKS = 2
 FINAL_BLOCKS = 5
 REQUESTS_PER_BLOCK = 4
 KV_PROBE_TOKENS = 192
+DECODE_SPEED = "decode_speed_p50"
+LEAST_NOISE = 0.02
 Start = Callable[[], AbstractContextManager[Running]]
 
 
@@ -101,6 +103,17 @@ def compute(trials: Trials | None, artifact: Artifact | None, price: float | Non
     """Every metric under the first traffic; a pure function of what is stored."""
     first = trials.trials[0] if trials and trials.trials else None
     return figures.compute(Evidence(first, artifact, price))
+
+
+def noise_floor(first: Trials, again: Trials, prepared: Prepared) -> float:
+    """Relative difference of decode speed between two trials of the same model, at least 2 %: less is noise."""
+    speeds = [
+        figure.value
+        for trials in (first, again)
+        for figure in compute(trials, prepared.artifact, None)
+        if figure.name == DECODE_SPEED and figure.value
+    ]
+    return max(LEAST_NOISE, abs(speeds[0] / speeds[1] - 1.0)) if len(speeds) == 2 else LEAST_NOISE
 
 
 def screen_key(candidate: Candidate) -> str:

@@ -1,0 +1,169 @@
+"""Everything that the record holds on one candidate, and the verdict that follows from it: pure, so that it can be
+computed again, offline, by somebody else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paredown import registry
+from paredown.decide import gates, slices, targets
+from paredown.flow import quality, speed
+from paredown.flow.baseline import Baseline
+from paredown.flow.context import Prepared
+from paredown.flow.gates import PASSED, Outcome
+from paredown.flow.speed import Trials
+from paredown.records.candidate import Candidate, PlannedCandidate
+from paredown.records.figure import Figure
+from paredown.records.golden import Evaluation, Fidelity, GoldenItem, Smoke
+from paredown.records.verdict import CandidateVerdict, SliceVerdict, Verdict
+from paredown.spec.schema import RunSpec
+from paredown.store.run_store import RunStore
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """A confirmation that was made: the level that it spent, and that of a next one."""
+
+    alpha: float
+    next_alpha: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of one candidate; None = it did not get that far."""
+
+    planned: PlannedCandidate
+    outcome: Outcome | None
+    candidate: Candidate | None = None
+    smoke: Smoke | None = None
+    fidelity: Fidelity | None = None
+    screen: Trials | None = None
+    final: Trials | None = None
+    final_baseline: Trials | None = None
+    screening: Evaluation | None = None
+    confirmation: Evaluation | None = None
+    confirmed: Confirmed | None = None
+
+
+def collect(store: RunStore, prepared: Prepared, planned: PlannedCandidate) -> Evidence:
+    """Read everything on one candidate."""
+    name = planned.name
+    candidate = store.find("candidate", name, Candidate)
+    known = Evidence(
+        planned,
+        store.find("outcome", name, Outcome),
+        candidate,
+        store.find("smoke", name, Smoke),
+        store.find("fidelity", name, Fidelity),
+    )
+    if candidate is None:
+        return known
+    final = speed.final_key(candidate)
+    return Evidence(
+        known.planned,
+        known.outcome,
+        candidate,
+        known.smoke,
+        known.fidelity,
+        screen=store.find("trial", speed.screen_key(candidate), Trials),
+        final=store.find("trial", f"{final}/{name}", Trials),
+        final_baseline=store.find("trial", f"{final}/{prepared.baseline.name}", Trials),
+        screening=_evaluation(store, candidate, "screening", prepared.screening),
+        confirmation=_evaluation(store, candidate, "confirmation", prepared.confirmation),
+        confirmed=store.find("confirmed", confirmed_key(candidate, prepared), Confirmed),
+    )
+
+
+def confirmed_key(candidate: Candidate, prepared: Prepared) -> str:
+    """Names one confirmation: this candidate on these held-back prompts."""
+    return quality.evaluation_key(candidate, "confirmation", prepared.confirmation)
+
+
+def figures(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunSpec) -> Pair:
+    """Figures of the candidate and of the baseline that was measured beside it (in turns, where they were)."""
+    price = spec.price_usd_per_hour
+    artifact = evidence.candidate.main if evidence.candidate else None
+    own = speed.compute(evidence.final or evidence.screen, artifact, price)
+    beside = evidence.final_baseline if evidence.final else baseline.trials
+    return Pair(own, speed.compute(beside, prepared.artifact, price))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Figures of a candidate and of the baseline."""
+
+    candidate: tuple[Figure, ...]
+    baseline: tuple[Figure, ...]
+
+
+def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunSpec) -> CandidateVerdict:
+    """The verdict that the evidence carries. SHIP takes a confirmation on held-back prompts."""
+    planned, outcome = evidence.planned, evidence.outcome
+    pair = figures(evidence, prepared, baseline, spec)
+    judged = _slices(evidence, prepared, baseline)
+    results = targets.check(prepared.targets, pair.candidate, pair.baseline, judged)
+    verdict, reasons = _verdict(evidence, judged)
+    return CandidateVerdict(
+        candidate=planned.name,
+        stage=_stage(evidence),
+        verdict=verdict,
+        reasons=reasons,
+        slices=judged,
+        targets=results,
+        figures=pair.candidate,
+        smoke=evidence.smoke,
+        prediction=planned.prediction,
+        alpha=evidence.confirmed.alpha if evidence.confirmed else 0.0,
+        error=outcome.error if outcome and outcome.stage != PASSED else "",
+    )
+
+
+def _slices(evidence: Evidence, prepared: Prepared, baseline: Baseline) -> tuple[SliceVerdict, ...]:
+    """On the held-back prompts when they were spent on this candidate, else on those that choose."""
+    if evidence.confirmation is not None and evidence.confirmed is not None:
+        return slices.judge(
+            baseline.confirmation,
+            evidence.confirmation,
+            prepared.confirmation,
+            prepared.margins,
+            alpha=evidence.confirmed.alpha,
+            chance=chance,
+            next_alpha=evidence.confirmed.next_alpha,
+        )
+    if evidence.screening is not None:
+        return slices.judge(
+            baseline.screening, evidence.screening, prepared.screening, prepared.margins, alpha=0.05, chance=chance
+        )
+    return ()
+
+
+def _verdict(evidence: Evidence, judged: tuple[SliceVerdict, ...]) -> tuple[Verdict, tuple[str, ...]]:
+    outcome = evidence.outcome
+    if outcome is None:
+        return Verdict.INVESTIGATE, ("Not finished: the run was stopped before.",)
+    if outcome.stage in ("smoke", "fidelity"):
+        return Verdict.REJECT, (f"Stopped at the gate {outcome.stage}: {outcome.error}",)
+    if outcome.stage != PASSED:
+        return Verdict.INVESTIGATE, (f"Not judged: {outcome.error}",)
+    combined = gates.combine(judged)
+    if evidence.confirmed is None and combined.verdict is Verdict.SHIP:
+        return Verdict.INVESTIGATE, ("Good on the prompts that choose; not confirmed on held-back prompts.",)
+    return combined.verdict, combined.reasons
+
+
+def _stage(evidence: Evidence) -> str:
+    if evidence.confirmed is not None:
+        return "confirmation"
+    if evidence.outcome is not None and evidence.outcome.stage != PASSED:
+        return evidence.outcome.stage
+    return "screening" if evidence.screening is not None else "speed"
+
+
+def chance(item: GoldenItem) -> float | None:
+    """The item's score under random guessing, by its own scorer."""
+    return registry.scorer(item.scorer).chance(item)
+
+
+def _evaluation(store: RunStore, candidate: Candidate, split: str, items: tuple[GoldenItem, ...]) -> Evaluation | None:
+    return store.find("evaluation", quality.evaluation_key(candidate, split, items), Evaluation)
