@@ -123,7 +123,7 @@ class Toy:
         empty = RequestEvents(request.id, 0, 0, (), 1, len(prompt), 0, request.output_tokens)
         if request.id in self.failing:
             kind = self.failing[request.id]
-            return dataclasses.replace(empty, failure=kind, finish_reason="stop" if kind == "no_tokens" else "")
+            return dataclasses.replace(empty, failure=kind, finish_reason="" if "status" in kind else "stop")
         said = self.scripted.get(request.messages[-1].content)
         tokens = list(self.ids(said)) if said is not None else []
         while said is None and len(tokens) < request.output_tokens:

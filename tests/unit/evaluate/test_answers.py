@@ -89,6 +89,7 @@ def test_tokens_of_both_paths_are_counted(toy: Make) -> None:
     evaluation = run(engine, items)
     prompts = sum(len(engine.render(item.messages)) for item in items)
     assert evaluation.prefill_tokens == prompts + 1
+    assert run(engine, items).prefill_tokens == prompts + 1
 
 
 def test_each_batch_is_handed_over_as_soon_as_it_is_finished(toy: Make) -> None:
@@ -134,8 +135,13 @@ def test_an_item_that_does_not_fit_the_context_is_not_scored(toy: Make) -> None:
 
 
 def test_a_request_that_fails_is_not_scored_and_one_that_ends_at_once_is_wrong(toy: Make) -> None:
-    evaluation = run(toy(failing={"a": "status_500", "b": "no_tokens"}), [written("a"), written("b")])
-    assert [(score.value, score.why) for score in evaluation.scores] == [(None, "status_500"), (0.0, "")]
+    engine = toy(failing={"a": "status_500", "b": "no_tokens", "c": "malformed"})
+    evaluation = run(engine, [written(name) for name in "abc"])
+    assert [(score.value, score.why) for score in evaluation.scores] == [
+        (None, "status_500"),
+        (0.0, ""),
+        (None, "malformed"),
+    ]
 
 
 def test_an_engine_that_died_while_generating_is_raised_and_not_scored_as_wrong(toy: Make) -> None:

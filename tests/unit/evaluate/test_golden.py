@@ -124,6 +124,12 @@ def test_what_was_screened_before_never_confirms_after_items_were_added() -> Non
     assert sum(one.slice == "a" for one in after.screening.items) == 32
 
 
+def test_what_was_screened_before_stays_even_beyond_a_smaller_share() -> None:
+    screened = frozenset(one.id for one in golden.split(make(*ITEMS), 1, 0.4).screening.items)
+    after = golden.split(make(*ITEMS), 1, 0.1, screened=screened)
+    assert screened == {one.id for one in after.screening.items}
+
+
 def test_a_fraction_that_leaves_one_side_empty_is_refused() -> None:
     with pytest.raises(UserError, match="between 0 and 1"):
         golden.split(make(*ITEMS), 1, 1.0)

@@ -161,6 +161,7 @@ def test_without_a_second_start_the_reason_is_kept(toy: Make) -> None:
         ([1, 2, 3] * 6 + [9], 0),
         (list(range(50)), 0),
         ([*range(16)] * 4, 16),
+        ([*range(8)] * 3, 0),
         ([], 0),
     ],
 )

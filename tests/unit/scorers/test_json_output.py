@@ -67,6 +67,11 @@ def test_json_that_does_not_fit_is_wrong(text: str) -> None:
     assert value(text, PERSON) == 0.0
 
 
+def test_nan_is_not_json_even_where_a_number_is_wanted() -> None:
+    assert value('{"a": NaN}', {"properties": {"a": {"type": "number"}}}) == 0.0
+    assert value('{"a": Infinity}', {"type": "object"}, strict=True) == 0.0
+
+
 def test_strict_wants_nothing_but_json() -> None:
     assert value(' {"a": 1}\n', {"type": "object"}, strict=True) == 1.0
     assert value('```json\n{"a": 1}\n```', {"type": "object"}, strict=True) == 0.0
