@@ -33,15 +33,19 @@ def reason(
 
 
 def _sent_slowly(blocks: Sequence[Sequence[RequestEvents]]) -> str:
-    for requests in blocks:
-        due = sorted(request.scheduled_ns for request in requests)
-        sent = sorted(request.sent_ns for request in requests)
-        if len(requests) < 2 or sent[-1] == sent[0]:
+    for requests in filter(None, blocks):
+        due_ns, sent_ns = (_span(times) for times in zip(*((r.scheduled_ns, r.sent_ns) for r in requests), strict=True))
+        # A burst has no rate: a few milliseconds are no stretch of it, however short it was meant to be.
+        if sent_ns - due_ns <= LARGEST_DELAY_S * 1e9:
             continue
-        ratio = (due[-1] - due[0]) / (sent[-1] - sent[0])
+        ratio = due_ns / sent_ns
         if ratio < LEAST_SENT_RATE:
             return f"The client sent at {ratio:.1%} of the rate that was due (at least {LEAST_SENT_RATE:.0%} needed)."
     return ""
+
+
+def _span(times_ns: Sequence[int]) -> int:
+    return max(times_ns) - min(times_ns)
 
 
 def _sent_late(requests: Sequence[RequestEvents], ttft_target_s: float | None) -> str:

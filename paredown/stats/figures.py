@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +35,7 @@ def quantile(samples: Samples, q: float, statistic: str, *, clustered: bool) -> 
         return replace(figure, confidence=found.two_sided, note=samples.note)
     clusters = _clusters(samples)
     value = float(np.quantile(np.concatenate(clusters), q))
-    low, high = _bootstrap(clusters, lambda pooled: float(np.quantile(pooled, q)))
+    low, high = _bootstrap_quantile(clusters, q)
     return Figure(
         samples.metric,
         samples.unit,
@@ -102,15 +102,17 @@ def _clusters(samples: Samples) -> list[NDArray[np.float64]]:
     return [np.asarray(values, dtype=float) for values in grouped.values()]
 
 
-def _bootstrap(
-    clusters: list[NDArray[np.float64]], statistic: Callable[[NDArray[np.float64]], float]
-) -> tuple[float | None, float | None]:
-    """Percentile bootstrap over clusters (Efron and Tibshirani 1993, chapter 13)."""
+def _bootstrap_quantile(clusters: list[NDArray[np.float64]], q: float) -> tuple[float | None, float | None]:
+    """Limits of the pooled q-quantile, percentile bootstrap over clusters (Efron and Tibshirani 1993, chapter 13)."""
     if len(clusters) < FEWEST_CLUSTERS:
         return None, None
-    random = np.random.default_rng(0)
-    chosen: Iterable[NDArray[np.int64]] = random.integers(0, len(clusters), (RESAMPLES, len(clusters)))
-    values = [statistic(np.concatenate([clusters[index] for index in row])) for row in chosen]
+    chosen = np.random.default_rng(0).integers(0, len(clusters), (RESAMPLES, len(clusters)))
+    if len({len(cluster) for cluster in clusters}) == 1:
+        table = np.stack(clusters)
+        parts = np.array_split(chosen, RESAMPLES // 50)
+        values = np.concatenate([np.quantile(table[rows].reshape(len(rows), -1), q, axis=1) for rows in parts])
+    else:
+        values = np.array([np.quantile(np.concatenate([clusters[i] for i in row]), q) for row in chosen])
     low, high = np.quantile(values, [1.0 - ONE_SIDED, ONE_SIDED])
     return float(low), float(high)
 
