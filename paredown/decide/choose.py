@@ -36,7 +36,7 @@ def for_confirmation(
 
     def key(verdict: CandidateVerdict) -> tuple[float, ...]:
         chance = chances[verdict.candidate]
-        missed = sum(1 for result in verdict.targets if result.target.metric != QUALITY_DROP and result.met is not True)
+        missed = float(_missed(verdict))
         if chance < LIKELY:
             return (missed, 1.0, -chance, -speed(verdict, primary))
         return (missed, 0.0, float(rungs.get(verdict.candidate, Rung.TRAINING)), -speed(verdict, primary))
@@ -73,14 +73,25 @@ def _gate_chance(row: SliceVerdict, prompts_ratio: float, alpha: float) -> float
 
 
 def closest(verdicts: Sequence[CandidateVerdict], primary: str = PRIMARY_METRIC) -> CandidateVerdict | None:
-    """The candidate that comes nearest to what was asked: verdict first, then targets met, then speed.
+    """The candidate that comes nearest to what was asked: verdict, targets missed by figures, quality lost, speed.
 
     One that never answered (failed before its first figure) is not near anything.
     """
     measured = [v for v in verdicts if not v.error and (v.figures or v.slices)]
     if not measured:
         return None
-    return min(measured, key=lambda v: (_VERDICT_ORDER[v.verdict], -met(v), -speed(v, primary)))
+    return min(measured, key=lambda v: (_VERDICT_ORDER[v.verdict], _missed(v), _excess(v), -speed(v, primary)))
+
+
+def _missed(verdict: CandidateVerdict) -> int:
+    """Targets on figures that are missed or were not measured."""
+    return sum(1 for result in verdict.targets if result.target.metric != QUALITY_DROP and result.met is not True)
+
+
+def _excess(verdict: CandidateVerdict) -> float:
+    """By how much the worst gate is certainly beyond its margin (fraction; 0 when none is)."""
+    beyond = [row.low - row.margin for row in verdict.slices if row.gated and row.low is not None]
+    return max([0.0, *beyond])
 
 
 def met(verdict: CandidateVerdict) -> int:

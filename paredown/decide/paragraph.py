@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from paredown.decide import reasons, wording
-from paredown.decide.phrases import figure_phrase, headline_figures, misses_phrase
+from paredown.decide.phrases import attribution, cautions, figure_phrase, headline_figures, misses_phrase
 from paredown.decide.slices import ZERO_TOLERANCE
 from paredown.records.figure import Figure
 from paredown.records.verdict import CandidateVerdict, Decision, SliceVerdict, Verdict
@@ -30,6 +30,7 @@ class About:
     golden_builtin: only the built-in prompts were used, which say little about the user's own task
     targets_assumed: the targets are the default ones
     caution:        what is special about the source model (empty: nothing)
+    wide:           for each candidate the same engine's lossless one, to tell the engine's part from that of the bits
     stopped:        why the search ended early (empty: it did not), as a clause: `the time budget of 10 min ran out`
     """
 
@@ -40,6 +41,8 @@ class About:
     targets_assumed: bool = False
     caution: str = ""
     stopped: str = ""
+    wide: Mapping[str, str] = field(default_factory=dict)
+    primary: str = "decode_speed"
 
 
 def write(decision: Decision, baseline: Sequence[Figure], about: About) -> str:
@@ -47,7 +50,9 @@ def write(decision: Decision, baseline: Sequence[Figure], about: About) -> str:
     found = next((v for v in decision.candidates if v.candidate == decision.closest), None)
     sentences = [_headline(decision, found, about)]
     if found is not None:
-        sentences += [_speed(found, baseline, about), _quality(found)]
+        wide = next((v for v in decision.candidates if v.candidate == about.wide.get(found.candidate)), None)
+        sentences += [_speed(found, baseline, about), attribution(found, wide, baseline, about.primary)]
+        sentences.append(_quality(found))
         sentences += _targets(decision, found, about)
     sentences += _not_proven(found, about)
     sentences += _search(decision, about)
@@ -57,24 +62,35 @@ def write(decision: Decision, baseline: Sequence[Figure], about: About) -> str:
 
 def _headline(decision: Decision, found: CandidateVerdict | None, about: About) -> str:
     if found is None:
-        return f"Keep {about.model} as it is: no candidate could be measured."
+        return f"Keep {about.model} as it is: no candidate could be measured.{_failures(decision)}"
     name = found.candidate
     if decision.recommended and decision.exit_status == 0:
         return f"Ship {name} in place of {about.model}."
+    if decision.recommended and decision.exit_status == 4:
+        return f"{name} is good enough to replace {about.model}, but not every target could be measured."
     if decision.recommended:
         return f"{name} is good enough to replace {about.model}, but not every target is met."
     if decision.verdict is Verdict.REJECT:
         return f"Keep {about.model} as it is: nothing that was tried is good enough. {name} came closest."
     if decision.exit_status == 3:
         return f"Keep {about.model} for now: nothing that was tried meets every target. {name} came closest."
-    return f"Do not ship yet: {name} is promising, but there is too little evidence to tell."
+    return f"Do not ship yet: {name} comes closest, but there is too little evidence that it is good enough."
+
+
+def _failures(decision: Decision, most: int = 3) -> str:
+    """Where the first candidates stopped, and why."""
+    told = []
+    for verdict in decision.candidates[:most]:
+        why = verdict.error or " ".join(verdict.reasons) or "no reason was recorded"
+        told.append(f" {verdict.candidate} stopped at the gate {verdict.stage!r}: {why.rstrip('.')}.")
+    return "".join(told)
 
 
 def _speed(found: CandidateVerdict, baseline: Sequence[Figure], about: About) -> str:
     phrases = [figure_phrase(pair) for pair in headline_figures(found, baseline)]
     if not phrases:
         return f"It was not measured under load, because it stopped at the gate {found.stage!r}."
-    return f"On {about.machine} under the traffic {about.traffic!r}: {'; '.join(phrases)}."
+    return f"On {about.machine}, under the traffic {about.traffic!r}: {'; '.join(phrases)}."
 
 
 def _quality(found: CandidateVerdict) -> str:
@@ -139,11 +155,9 @@ def _not_proven(found: CandidateVerdict | None, about: About) -> list[str]:
         quiet = _watched(found, regressed=False)
         unproven = [row.slice for row in quiet if row.verdict is not Verdict.SHIP]
         if unproven and found.verdict is Verdict.SHIP:
-            sentences.append(
-                f"Not proven slice by slice: {reasons.listed(unproven)} {'has' if len(unproven) == 1 else 'have'} "
-                "too few prompts of their own for that."
-            )
-        sentences += [result.reason for result in found.targets if result.met and "unbounded" in result.reason]
+            whose = "has too few prompts of its" if len(unproven) == 1 else "have too few prompts of their"
+            sentences.append(f"Not proven slice by slice: {reasons.listed(unproven)} {whose} own for that.")
+        sentences += cautions(found)
     if about.golden_builtin:
         sentences.append(
             "Only the built-in prompts were used, which say little about your own task: add yours with --golden."
@@ -160,7 +174,7 @@ def _watched(found: CandidateVerdict, *, regressed: bool) -> list[SliceVerdict]:
 def _search(decision: Decision, about: About) -> list[str]:
     """How much was tried, so that a reader knows what the choice was made from."""
     tried, left = len(decision.candidates), len(decision.left_out)
-    sentence = f"{'1 candidate was' if tried == 1 else f'{tried} candidates were'} tried"
+    sentence = f"{'One candidate was' if tried == 1 else f'{tried} candidates were'} tried"
     if left:
         sentence += f" and {left} left out, each with its reason in the report"
     sentence += f"; the search stopped early because {about.stopped}." if about.stopped else "."
@@ -172,12 +186,11 @@ def _next(decision: Decision, found: CandidateVerdict | None) -> list[str]:
     sentences = []
     if found is not None and decision.exit_status == 4:
         sentences.append(_evidence(found))
-    if decision.artifact:
-        sentences.append(f"Artifact: {decision.artifact}")
+    place = [f"Artifact: {decision.artifact}"] if decision.artifact else []
     if decision.serve_command:
         verb = "Serve it with" if decision.recommended else "Look at it yourself with"
-        sentences.append(f"{verb}: {decision.serve_command}")
-    return sentences
+        place.append(f"{verb}: {decision.serve_command}")
+    return [*sentences, " · ".join(place)]
 
 
 def _evidence(found: CandidateVerdict) -> str:

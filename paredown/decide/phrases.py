@@ -46,14 +46,19 @@ def headline_figures(found: CandidateVerdict, baseline: Sequence[Figure]) -> tup
 
 
 def figure_phrase(pair: BeforeAfter) -> str:
-    """`decoding speed 91 tokens/s (before 25.3 tokens/s, 3.6×)`."""
+    """`decoding speed 91 tokens/s, 3.6× the 25.3 tokens/s before`."""
     after, before = pair.after, pair.before
     assert after.value is not None
     text = f"{name(after.metric, after.statistic)} {wording.quantity(after.value, after.unit)}"
     if before is None or not before.value:
         return text
     was = wording.quantity(before.value, before.unit)
-    return f"{text} (before {was}, {_change(after.value / before.value)})"
+    ratio = after.value / before.value
+    return (
+        f"{text}, {wording.quantity(ratio, 'x')} the {was} before"
+        if ratio >= 1.5
+        else (f"{text}, {wording.percent(ratio)} of the {was} before")
+    )
 
 
 def name(metric: str, statistic: str) -> str:
@@ -77,17 +82,40 @@ def misses_phrase(found: CandidateVerdict) -> str:
     return " ".join(sentences)
 
 
+def cautions(found: CandidateVerdict) -> tuple[str, ...]:
+    """For each target that is met by its value alone what its limits leave open."""
+    sentences = []
+    for result in found.targets:
+        _, _, more = result.reason.partition(". ")
+        if result.met and more and result.target.metric != QUALITY_DROP:
+            sentences.append(f"{result.target.text} is met by the measured value, but {more[:1].lower()}{more[1:]}")
+    return tuple(sentences)
+
+
+def attribution(found: CandidateVerdict, wide: CandidateVerdict | None, before: Sequence[Figure], primary: str) -> str:
+    """How much of the speed came with the engine and how much with the bits; empty when that was not measured."""
+    if wide is None:
+        return ""
+    speeds = [_value(figures, primary) for figures in (before, wide.figures, found.figures)]
+    if any(value is None for value in speeds):
+        return ""
+    start, middle, end = (value for value in speeds if value)
+    engine, bits = wording.quantity(middle / start, "x"), wording.quantity(end / middle, "x")
+    return (
+        f"Of the change in {name(primary, '')}, {engine} comes from the engine alone ({wide.candidate}) "
+        f"and {bits} from what was done to the weights."
+    )
+
+
+def _value(figures: Sequence[Figure], metric: str) -> float | None:
+    values = [f.value for f in figures if f.metric == metric and f.value and not f.void]
+    return values[0] if values else None
+
+
 def _clause(reason: str) -> str:
     """A reason's first sentence, as a clause inside brackets."""
     first = reason.split(". ", maxsplit=1)[0].removesuffix(".")
     return first[:1].lower() + first[1:]
-
-
-def _change(ratio: float) -> str:
-    """Factors for what grows beyond a half more, percent for what shrinks or hardly moves."""
-    if ratio >= 1.5:
-        return wording.quantity(ratio, "x")
-    return wording.percent(ratio)
 
 
 def _by_name(figures: Sequence[Figure]) -> dict[tuple[str, str], Figure]:
