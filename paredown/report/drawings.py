@@ -230,7 +230,5 @@ def _roofs(view: ReportView) -> list[roofline.Roof]:
         fastest = max(ceilings.bandwidth, key=lambda b: b.bytes_per_second)
         drawn.append(roofline.Roof("memory", slope=memory.bytes_per_second))
         if fastest.bytes_per_second > 1.25 * memory.bytes_per_second:
-            drawn.append(
-                roofline.Roof(f"cache ({units.size(fastest.working_set_bytes)})", slope=fastest.bytes_per_second)
-            )
+            drawn.append(roofline.Roof("cache", slope=fastest.bytes_per_second))
     return drawn + [roofline.Roof(m.dtype, flat=m.operations_per_second) for m in ceilings.matrix]

@@ -72,6 +72,7 @@ class LadderRow:
     stage: str
     why: str
     chosen: bool
+    failed: bool
     speed: Ratio
     speed_spread: str
     weights: Ratio
@@ -113,6 +114,7 @@ def _ladder_row(view: ReportView, index: int, candidate: CandidateView) -> Ladde
         stage=verdict.stage,
         why=verdict.reasons[0] if verdict.reasons else "",
         chosen=candidate.name == view.decision.recommended,
+        failed=bool(verdict.error),
         speed=speed,
         speed_spread=_speed_spread(speed_figure, speed),
         weights=weights,

@@ -99,7 +99,7 @@ def tick(text: str) -> str:
 def change(before: str, after: str) -> str:
     """`1.30 → 1.34×`: two formatted figures, the unit once when they share it."""
     (left, left_unit), (_, right_unit) = _apart(before), _apart(after)
-    return f"{left if left_unit == right_unit else before} → {after}"
+    return f"{left if left_unit == right_unit else before}{NBSP}→{NBSP}{after}"
 
 
 def setting(value: Scalar) -> str:
@@ -146,7 +146,7 @@ def interval_text(low: float | None, high: float | None, unit: str) -> str:
         shared = ""
     opened = "(−∞" if low is None else f"[{left}{left_unit}"
     closed = "∞)" if high is None else f"{right}{right_unit}]"
-    return f"{opened}, {closed}{shared}"
+    return f"{opened},{NBSP}{closed}{shared}"
 
 
 def _apart(text: str) -> tuple[str, str]:
@@ -173,7 +173,7 @@ def spread_text(figure: Figure | None) -> str:
     if figure is None or figure.value is None:
         return ""
     interval = interval_text(figure.low, figure.high, figure.unit)
-    parts = [f"{figure.confidence * 100:.3g}{NBSP}% {interval}"] if interval else []
+    parts = [f"{figure.confidence * 100:.3g}{NBSP}%{NBSP}{interval}"] if interval else []
     if figure.count > 1 or interval:
         parts.append(f"n{NBSP}={NBSP}{figure.count:,}" + ("" if interval else ", no interval"))
     return ", ".join(parts)

@@ -19,6 +19,7 @@ from paredown.records.verdict import CandidateVerdict, Decision
 
 DECODE_SPEED = "decode_speed"
 WEIGHT_BYTES = "weight_bytes"
+DISK_BYTES = "disk_bytes"
 PEAK_MEMORY = "peak_memory"
 COST = "cost"
 
@@ -89,11 +90,16 @@ class Measured:
     placements: tuple[Placement, ...] = ()
 
     def figure(self, name: str) -> Figure | None:
-        """The figure of that name (`ttft_p95`, `weight_bytes`), from the main ones, else under the first traffic."""
+        """The figure of that name (`ttft_p95`, `weight_bytes`), from the main ones, else under the first traffic.
+
+        Sizes that nobody computed are read off the artifact: they are known even when its engine never started.
+        """
         for figures in (self.figures, *(u.figures for u in self.under[:1])):
             for figure in figures:
                 if figure.name == name:
                     return figure
+        if self.artifact is not None and name in (WEIGHT_BYTES, DISK_BYTES):
+            return Figure(name, "B", float(getattr(self.artifact, name)), 1)
         return None
 
 

@@ -1,19 +1,24 @@
-"""A headless Chromium driven over its DevTools protocol, for tests of the HTML report."""
+"""A headless Chromium driven over its DevTools protocol, for tests of the HTML report.
+
+PAREDOWN_SCREENSHOTS=DIR keeps a picture of every page that a test opens, to be looked at.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import itertools
+import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -30,6 +35,7 @@ FLAGS = (
     "--remote-debugging-port=0",
 )
 START_LIMIT_S = 60
+TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 def executable() -> str | None:
@@ -101,10 +107,51 @@ class Page:
             raise RuntimeError(str(answer["exceptionDetails"]))
         return answer["result"].get("value")
 
+    async def click(self, selector: str) -> None:
+        """A real click (or tap) in the middle of the first element that matches, which is scrolled to first."""
+        place = (
+            f"(() => {{ const e = document.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}});"
+            "const r = e.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]; })()"
+        )
+        x, y = await self.value(place)
+        # Chromium tells of a scroll one frame later; the page hides its tooltip on that.
+        await self.call("Runtime.evaluate", expression=TWO_FRAMES, awaitPromise=True)
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     async def screenshot(self, file: Path) -> None:
         """The whole page, below the fold too."""
         answer = await self.call("Page.captureScreenshot", captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(answer["data"]))
+
+
+class Visit:
+    """The page for tests that are written without async."""
+
+    def __init__(self, runner: asyncio.Runner, page: Page, screenshots: Path | None) -> None:
+        self.runner, self.page, self.screenshots = runner, page, screenshots
+
+    def open(self, file: Path, *, width: int = 1280, dark: bool = False) -> None:
+        self.page.problems.clear()
+        self.page.requests.clear()
+        self.runner.run(self.page.open(file, width=width, dark=dark))
+        if self.screenshots:
+            name = f"{file.stem}-{width}{'-dark' if dark else ''}.png"
+            self.runner.run(self.page.screenshot(self.screenshots / name))
+
+    def value(self, expression: str) -> Any:
+        return self.runner.run(self.page.value(expression))
+
+    def click(self, selector: str) -> None:
+        self.runner.run(self.page.click(selector))
+
+    @property
+    def problems(self) -> list[str]:
+        return self.page.problems
+
+    @property
+    def requests(self) -> list[str]:
+        return self.page.requests
 
 
 @asynccontextmanager
@@ -147,3 +194,19 @@ async def _port(profile: Path, process: asyncio.subprocess.Process) -> tuple[str
             raise RuntimeError(f"Chromium ended with status {process.returncode} before it listened.")
         await asyncio.sleep(0.05)
     raise TimeoutError(f"Chromium did not listen within {START_LIMIT_S} s.")
+
+
+@pytest.fixture(scope="session")
+def visit() -> Iterator[Visit]:
+    """One browser for the whole session."""
+    program = executable()
+    if program is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium), so the page cannot be looked at")
+    kept = os.environ.get("PAREDOWN_SCREENSHOTS")
+    with asyncio.Runner() as runner:
+        running = browser(program)
+        page = runner.run(running.__aenter__())
+        try:
+            yield Visit(runner, page, Path(kept) if kept else None)
+        finally:
+            runner.run(running.__aexit__(None, None, None))

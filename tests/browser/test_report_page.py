@@ -1,0 +1,220 @@
+"""The HTML report in a real browser: layout, interaction, and that nothing in it runs or is fetched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paredown.records.golden import GoldenItem
+from paredown.records.traffic import Message
+from paredown.report import html
+from paredown.report.example import view as example_view
+from paredown.report.view import AnswerView, ReportView, WorstAnswer
+from paredown.testing.example_run import SCENARIOS
+
+pytestmark = pytest.mark.browser
+
+WIDTHS = (375, 1280)
+HOSTILE = "<script>window.hacked = 1; alert(1)</script>"
+IMAGE = '"><img src=x onerror="window.hacked = 2">'
+CLOSING = "</script><script>window.hacked = 3</script><!--"
+
+CONTRASTS = """
+(() => {
+  const channel = v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+  const parse = c => (c.match(/^rgba?\\(([^)]+)\\)/) || [, ""])[1].split(/[ ,\\/]+/).map(Number);
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const back = e => { for (; e; e = e.parentElement) {
+    const c = parse(getComputedStyle(e).backgroundColor); if (c.length === 3) return c; } return [255, 255, 255]; };
+  const poor = [];
+  for (const e of document.querySelectorAll("main *, header *, footer *")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.getClientRects().length) continue;
+    const style = getComputedStyle(e);
+    const fore = parse(e.ownerSVGElement ? style.fill : style.color);
+    if (fore.length !== 3) continue;
+    const [a, b] = [light(fore), light(back(e))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) poor.push(e.className.toString() + ": " + e.textContent.trim().slice(0, 40));
+  }
+  return poor;
+})()
+"""
+
+OVERLAPS = """
+(() => {
+  const found = [];
+  for (const svg of document.querySelectorAll("svg.chart")) {
+    if (!svg.getClientRects().length) continue;
+    const labels = [...svg.querySelectorAll("text")].filter(t => t.textContent.trim());
+    const boxes = labels.map(t => t.getBBox());
+    for (let i = 0; i < labels.length; i++) for (let j = i + 1; j < labels.length; j++) {
+      const a = boxes[i], b = boxes[j];
+      const w = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);
+      const h = Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y);
+      if (w > 1 && h > 3) found.push(`${svg.id} ${labels[i].textContent} / ${labels[j].textContent}`);
+    }
+  }
+  return found;
+})()
+"""
+
+CLIPPED = """
+[...document.querySelectorAll("svg.chart")].filter(s => s.getClientRects().length).flatMap(svg => {
+  const view = svg.viewBox.baseVal;
+  return [...svg.querySelectorAll("text")].filter(t => {
+    const b = t.getBBox();
+    return b.x < -1 || b.y < -1 || b.x + b.width > view.width + 1 || b.y + b.height > view.height + 1;
+  }).map(t => svg.querySelector("title").textContent + ": " + t.textContent);
+})
+"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("reports")
+    found = {}
+    for name, scenario in SCENARIOS.items():
+        found[name] = folder / f"{name}.html"
+        found[name].write_text(html.render(example_view(scenario())), "utf-8")
+    return found
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    file = tmp_path / "hostile.html"
+    file.write_text(html.render(_hostile_view()), "utf-8")
+    return file
+
+
+def _hostile_view() -> ReportView:
+    """Every text that comes from outside tries to run something."""
+    view = example_view(SCENARIOS["crashed"]())
+    item = GoldenItem(IMAGE, CLOSING, "exact", (Message("user", HOSTILE), Message(IMAGE, CLOSING)), HOSTILE)
+    choice_item = replace(item, choices=(HOSTILE, IMAGE), answer="0")
+    answer = AnswerView(HOSTILE + IMAGE + CLOSING, score=0.0)
+    candidates = tuple(
+        replace(
+            c,
+            planned=replace(c.planned, engine=IMAGE),
+            verdict=replace(c.verdict, reasons=(HOSTILE + CLOSING,), error=c.verdict.error and HOSTILE),
+            measured=replace(c.measured, name=f"{c.name}{IMAGE}"),
+        )
+        for c in view.candidates
+    )
+    return replace(
+        view,
+        model=replace(view.model, name=HOSTILE, caution=CLOSING, architecture=IMAGE),
+        asked=replace(view.asked, model=IMAGE, command=HOSTILE, notes=(CLOSING,)),
+        candidates=candidates,
+        decision=replace(view.decision, paragraph=HOSTILE + CLOSING, artifact=IMAGE),
+        worst=(WorstAnswer(IMAGE, item, AnswerView(HOSTILE), answer), WorstAnswer(IMAGE, choice_item, answer, answer)),
+        record=replace(view.record, settings={HOSTILE: IMAGE}, versions={IMAGE: CLOSING}),
+    )
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_page_fits_its_window_and_loads_nothing(
+    visit: Any, pages: dict[str, Path], scenario: str, width: int
+) -> None:
+    visit.open(pages[scenario], width=width)
+    assert visit.value("innerWidth") == width
+    assert visit.value("document.documentElement.scrollWidth") <= width
+    assert visit.problems == []
+    assert visit.requests == [pages[scenario].resolve().as_uri()]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_no_label_of_a_chart_covers_another_or_is_clipped(
+    visit: Any, pages: dict[str, Path], scenario: str, width: int
+) -> None:
+    visit.open(pages[scenario], width=width)
+    assert visit.value(OVERLAPS) == []
+    assert visit.value(CLIPPED) == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("scenario", ["ship", "nothing_meets", "unknown"])
+def test_every_text_stands_out_from_its_ground(visit: Any, pages: dict[str, Path], scenario: str, dark: bool) -> None:
+    visit.open(pages[scenario], dark=dark)
+    assert visit.value(CONTRASTS) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_hostile_text_stays_text(visit: Any, hostile: Path, width: int) -> None:
+    visit.open(hostile, width=width)
+    assert visit.value("typeof window.hacked") == "undefined"
+    assert visit.problems == []
+    assert visit.requests == [hostile.resolve().as_uri()]
+    assert visit.value("document.querySelectorAll('img').length") == 0
+    assert HOSTILE in visit.value("document.querySelector('#answers .expected').innerText")
+    assert HOSTILE in visit.value("document.querySelector('#answers .answer').innerText")
+    assert HOSTILE in visit.value("document.querySelector('#decision .paragraph').innerText")
+    assert visit.value("document.documentElement.scrollWidth") <= width
+
+
+def test_a_script_that_got_in_anyway_is_refused_by_the_policy(visit: Any, pages: dict[str, Path]) -> None:
+    visit.open(pages["ship"])
+    visit.value(
+        "(() => { const s = document.createElement('script'); s.textContent = 'window.hacked = 4';"
+        "document.body.append(s); const d = document.createElement('div'); d.innerHTML ="
+        "'<b onclick=\"window.hacked = 5\">b</b>'; document.body.append(d); d.firstChild.click(); })()"
+    )
+    assert visit.value("typeof window.hacked") == "undefined"
+
+
+def test_the_theme_follows_the_system_until_it_is_chosen(visit: Any, pages: dict[str, Path]) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    visit.open(pages["ship"], dark=True)
+    visit.value("localStorage.clear()")
+    visit.open(pages["ship"], dark=True)
+    dark = visit.value(ground)
+    visit.open(pages["ship"], dark=False)
+    light = visit.value(ground)
+    assert dark != light
+    visit.click("#theme")
+    assert (visit.value("document.documentElement.dataset.theme"), visit.value(ground)) == ("light", light)
+    visit.click("#theme")
+    assert (visit.value("document.documentElement.dataset.theme"), visit.value(ground)) == ("dark", dark)
+    assert visit.value("document.getElementById('theme').getAttribute('aria-label')") == "Colour theme: dark"
+    visit.click("#theme")
+    assert visit.value(ground) == light
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_point_shows_its_figures_when_it_is_tapped(visit: Any, pages: dict[str, Path], width: int) -> None:
+    visit.open(pages["ship"], width=width)
+    assert visit.value("document.getElementById('tip').hidden") is True
+    shown = "wide" if width > 600 else "narrow"
+    visit.click(f"#pareto .{shown} .mark:last-of-type")
+    assert visit.value("document.getElementById('tip').hidden") is False
+    assert "openvino-int8 · SHIP" in visit.value("document.getElementById('tip').textContent")
+    box = visit.value("(r => [r.left, r.right])(document.getElementById('tip').getBoundingClientRect())")
+    assert box[0] >= 0
+    assert box[1] <= width
+
+
+def test_the_ladder_sorts_by_a_heading_and_unknown_stays_last(visit: Any, pages: dict[str, Path]) -> None:
+    visit.open(pages["crashed"])
+    names = "[...document.querySelectorAll('.ladder tbody th')].map(h => h.dataset.sort)"
+    visit.click(".ladder thead th:nth-child(4) button")
+    rising = visit.value(names)
+    visit.click(".ladder thead th:nth-child(4) button")
+    falling = visit.value(names)
+    assert rising[0] == "bitsandbytes-int8"
+    assert falling[0] == "openvino-int4"
+    assert set(rising[-2:]) == set(falling[-2:]) == {"bitsandbytes-nf4", "onnx-int4"}
+    assert visit.value("document.querySelector('.ladder thead th:nth-child(4)').ariaSort") == "descending"
+
+
+def test_worst_answers_are_filtered_by_slice(visit: Any, pages: dict[str, Path]) -> None:
+    visit.open(pages["ship"])
+    visit.value(
+        "(() => { const s = document.getElementById('slice-filter'); s.value = 'tool calls';"
+        "s.dispatchEvent(new Event('change')); })()"
+    )
+    shown = "[...document.querySelectorAll('article.pair')].filter(p => p.getClientRects().length)"
+    assert visit.value(f"{shown}.map(p => p.dataset.slice)") == ["tool calls"]

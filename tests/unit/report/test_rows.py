@@ -1,0 +1,125 @@
+from dataclasses import replace
+
+import pytest
+
+from paredown.records.artifact import Artifact
+from paredown.records.figure import Figure
+from paredown.report import rows
+from paredown.report.example import view as example_view
+from paredown.report.units import NBSP
+from paredown.report.view import Measured
+from paredown.testing import example_run
+
+
+@pytest.fixture(scope="module")
+def ship():
+    return example_view(example_run.ship())
+
+
+def by_name(view):
+    return {row.name: row for row in rows.ladder(view)}
+
+
+def test_limits_of_a_ratio_divide_opposite_ends():
+    ratio = rows.ratio_of(Figure("m", "s", 8.0, 5, low=6.0, high=10.0), Figure("m", "s", 2.0, 5, low=1.0, high=3.0))
+    assert (ratio.value, ratio.low, ratio.high) == (4.0, 2.0, 10.0)
+
+
+def test_a_ratio_to_an_unbounded_limit_is_unbounded():
+    ratio = rows.ratio_of(Figure("m", "s", 8.0, 5, low=6.0, high=None), Figure("m", "s", 2.0, 5, low=1.0, high=None))
+    assert (ratio.low, ratio.high) == (None, None)
+
+
+def test_a_ratio_to_an_unknown_or_zero_baseline_is_unknown():
+    known = Figure("m", "s", 8.0)
+    assert rows.ratio_of(known, Figure("m", "s", None, missing="void")).text == "not measured (of the baseline: void)"
+    assert rows.ratio_of(known, Figure("m", "s", 0.0)).value is None
+    assert rows.ratio_of(None, known, "ended at apply").text == "not measured (ended at apply)"
+
+
+def test_the_ladder_attributes_speed_to_bits_against_the_same_engine(ship):
+    row = by_name(ship)["openvino-int8"]
+    wide = by_name(ship)["openvino-fp16"]
+    assert row.same_engine.startswith(f"{row.speed.value / wide.speed.value:.2f}× speed")
+    assert row.same_engine.endswith("of the bytes of openvino-fp16")
+    assert wide.same_engine == "full width"
+
+
+def test_a_twin_that_was_not_run_is_named(ship):
+    candidates = tuple(c for c in ship.candidates if c.name != "onnx-fp32")
+    assert by_name(replace(ship, candidates=candidates))["onnx-int8"].same_engine == "onnx-fp32 was not run"
+
+
+def test_predictions_stand_beside_what_was_measured(ship):
+    assert [t.replace(NBSP, " ") for t in by_name(ship)["openvino-int8"].predicted] == [
+        "speed 3.00 → 3.63×",
+        "weights 131 → 131 MiB",
+    ]
+
+
+def test_a_candidate_that_failed_early_keeps_its_reason_and_has_no_figures():
+    row = by_name(example_view(example_run.crashed()))["bitsandbytes-nf4"]
+    assert row.failed
+    assert row.speed.text == "not measured (ended at apply)"
+    assert row.weights.value is None
+    assert "no space left" in row.why
+
+
+def test_sizes_of_an_artifact_are_known_although_its_engine_died():
+    row = by_name(example_view(example_run.crashed()))["onnx-int4"]
+    assert row.speed.value is None
+    assert row.weights.value == pytest.approx(0.4, abs=0.001)
+
+
+def test_the_gate_with_the_largest_upper_limit_stands_for_quality(ship):
+    verdict = ship.choice.verdict
+    gate = verdict.slices[0]
+    worse = replace(gate, slice="worse", high=gate.high + 0.01)
+    unbounded = replace(gate, slice="unbounded", high=None)
+    assert rows.worst_gate(replace(verdict, slices=(gate, worse))).slice == "worse"
+    assert rows.worst_gate(replace(verdict, slices=(worse, unbounded, gate))).slice == "unbounded"
+    assert rows.worst_gate(replace(verdict, slices=verdict.slices[1:])) is None
+
+
+def test_targets_say_asked_got_and_met(ship):
+    first = rows.targets(example_view(example_run.nothing_meets()))[0]
+    assert (first.asked, first.state) == ("decode_speed>=4.5x", "missed")
+    assert [t.state for t in rows.targets(ship)] == ["met", "met", "met"]
+
+
+def test_without_a_choice_no_target_is_met(ship):
+    nobody = replace(ship, decision=replace(ship.decision, recommended=None))
+    assert {t.state for t in rows.targets(nobody)} == {"unknown"}
+    assert rows.triangle(nobody) is None
+
+
+def test_memory_stands_for_cost_without_a_price_and_says_so(ship):
+    cost = rows.triangle(ship)[1]
+    assert cost.better > 1
+    assert "no price per hour was given" in cost.detail
+
+
+def test_a_price_makes_cost_the_corner(ship):
+    def priced(measured, usd):
+        figures = tuple(f for f in measured.figures if f.name != "cost")
+        return replace(measured, figures=(*figures, Figure("cost", "usd/Mtok", usd, 5)))
+
+    candidates = tuple(replace(c, measured=priced(c.measured, 0.2)) for c in ship.candidates)
+    cost = rows.triangle(replace(ship, baseline=priced(ship.baseline, 0.8), candidates=candidates))[1]
+    assert cost.better == pytest.approx(4)
+    assert "stands for cost" not in cost.detail
+
+
+def test_gates_come_first_and_then_the_slice_that_may_have_lost_most(ship):
+    judged = rows.slice_rows(ship.choice)
+    assert judged[0].gated
+    highs = [row.high for row in judged[1:]]
+    assert highs == sorted(highs, reverse=True)
+
+
+def test_a_figure_of_the_artifact_does_not_hide_a_measured_one(tmp_path):
+    artifact = Artifact(tmp_path, "hf", "d", 100, 120, 50)
+    assert Measured("m", "e", artifact).figure("weight_bytes").value == 100
+    measured = Measured("m", "e", artifact, (Figure("weight_bytes", "B", 90.0),))
+    assert measured.figure("weight_bytes").value == 90
+    assert Measured("m", "e", artifact).figure("decode_speed") is None
