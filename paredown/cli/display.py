@@ -57,8 +57,9 @@ class _Bar:
     def update(self, fraction: float, text: str = "") -> None:
         elapsed = time.monotonic() - self._begun
         remaining = f"{_seconds(elapsed / fraction - elapsed)} left" if fraction > 0.05 else None
-        fields = {"doing": text[:60]} | ({"remaining": remaining} if remaining else {})
-        self._bars.update(self._task, completed=fraction, **fields)
+        self._bars.update(self._task, completed=fraction, doing=text[:60])
+        if remaining:
+            self._bars.update(self._task, remaining=remaining)
 
 
 class PlainProgress:

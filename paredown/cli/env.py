@@ -43,5 +43,5 @@ def command(name: str | None, cache: Path | None) -> None:
 
 def declared() -> dict[str, Environment]:
     """Every environment that a technique or engine declares, by name."""
-    plug_ins = (*registry.techniques(), *registry.engines())
-    return {plug_in.environment.name: plug_in.environment for plug_in in plug_ins if plug_in.environment}
+    wanted = [*(t.environment for t in registry.techniques()), *(e.environment for e in registry.engines())]
+    return {environment.name: environment for environment in wanted if environment}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from paredown.spec.schema import RunSpec
 
 
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,3 +66,24 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What every verb about a model takes."""
+    options = [
+        click.option("--seed", type=int, help="Seed of every draw.  [default: 0]"),
+        click.option("--allow-pickle", is_flag=True, default=None, help="Open pickle weights (they can run code)."),
+        click.option("--trust-remote-code", is_flag=True, default=None, help="Run code that the checkpoint brings."),
+        click.option("--cache", "cache_dir", type=click.Path(path_type=Path), help="Where models are kept."),
+        click.option("--run-dir", type=click.Path(path_type=Path), help="Keep the record there.  [default: not kept]"),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def given_spec(model: str, flags: dict[str, object]) -> RunSpec:
+    """The request that a model and flags make."""
+    from paredown.spec.load import from_flags
+
+    return from_flags(model, None, flags)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from paredown.records import codec
+from paredown.records.figure import Figure
 
 
 def emit_json(document: object) -> None:
@@ -25,3 +26,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         drawn.add_row(*(Text(cell) for cell in row))
     Console().print(drawn)
+
+
+def figure_table(figures: Iterable[Figure]) -> None:
+    """Figures with unit, count and interval; what was not measured says why."""
+    from paredown.report.units import figure_text, spread_text
+
+    rows = [(figure.name, figure_text(figure), spread_text(figure)) for figure in figures]
+    table(["metric", "value", "interval, count"], rows)

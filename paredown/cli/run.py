@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 
 import click
@@ -22,16 +24,18 @@ def command(model: str | None, as_json: bool, spec_file: Path | None, run_dir: P
 
     MODEL is `demo` (built in), a directory with a Hugging Face checkpoint, or a hub id.
     """
+    from rich.console import Console
+
     from paredown.cli.display import for_terminal
     from paredown.cli.output import emit_json
-    from paredown.flow import run as flow
-    from paredown.report import json_document, terminal
+    from paredown.flow.run import run
+    from paredown.report import document, terminal
     from paredown.spec.load import from_flags
 
     spec = from_flags(model, spec_file, flags)
-    outcome = flow.run(spec, run_dir, for_terminal())
+    finished = run(spec, run_dir, for_terminal(), shlex.join(["paredown", *sys.argv[1:]]))
     if as_json:
-        emit_json(json_document.make(outcome.view))
+        emit_json(document.document(finished.view))
     else:
-        terminal.show(outcome.view, outcome.report)
-    return outcome.decision.exit_status
+        terminal.show(finished.view, Console(), [("report", str(finished.report))])
+    return finished.decision.exit_status

@@ -13,6 +13,7 @@ from paredown.flow.speed import Trials
 from paredown.hosts.running import RunningEngine
 from paredown.records.candidate import Candidate
 from paredown.records.golden import Evaluation, FidelityText
+from paredown.store.run_store import RunStore
 
 CONTROL_KEY = "control"
 AGAIN = "baseline again"
@@ -78,7 +79,7 @@ def _speed(context: RunContext, prepared: Prepared) -> tuple[Trials, Trials]:
 
 def _quality(context: RunContext, prepared: Prepared, first: Trials, again: Trials) -> Baseline:
     """Texts, smoke reference and every golden prompt, on one process; nothing is started when all of it is stored."""
-    found = stored(context, prepared, first, again)
+    found = stored(context.store, prepared, first, again)
     if found is not None:
         return found
     store, candidate = context.store, prepared.baseline
@@ -102,13 +103,13 @@ def _texts(prepared: Prepared, running: RunningEngine) -> Texts:
     return Texts(fidelity.baseline_texts(running, prompts, fidelity.plain_texts()))
 
 
-def stored(context: RunContext, prepared: Prepared, first: Trials, again: Trials) -> Baseline | None:
+def stored(store: RunStore, prepared: Prepared, first: Trials, again: Trials) -> Baseline | None:
     """The baseline's quality as it is in the record, None when a part is missing."""
-    store, candidate = context.store, prepared.baseline
+    candidate = prepared.baseline
     reference = store.find("smoke reference", candidate.name, Reference)
     texts = store.find("texts", candidate.name, Texts)
-    screening = quality.find_evaluation(context, candidate, "screening", prepared)
-    confirmation = quality.find_evaluation(context, candidate, "confirmation", prepared)
+    screening = quality.find_evaluation(store, candidate, "screening", prepared)
+    confirmation = quality.find_evaluation(store, candidate, "confirmation", prepared)
     key = quality.evaluation_key(candidate, "control", prepared.screening, quality.CONTROL_POLICY)
     control = store.find("evaluation", key, Evaluation)
     if not (reference and texts and screening and confirmation and control):

@@ -69,8 +69,8 @@ def collect(store: RunStore, prepared: Prepared, planned: PlannedCandidate) -> E
         screen=store.find("trial", speed.screen_key(candidate), Trials),
         final=store.find("trial", f"{final}/{name}", Trials),
         final_baseline=store.find("trial", f"{final}/{prepared.baseline.name}", Trials),
-        screening=_evaluation(store, candidate, "screening", prepared.screening),
-        confirmation=_evaluation(store, candidate, "confirmation", prepared.confirmation),
+        screening=quality.find_evaluation(store, candidate, "screening", prepared),
+        confirmation=quality.find_evaluation(store, candidate, "confirmation", prepared),
         confirmed=store.find("confirmed", confirmed_key(candidate, prepared), Confirmed),
     )
 
@@ -163,7 +163,3 @@ def _stage(evidence: Evidence) -> str:
 def chance(item: GoldenItem) -> float | None:
     """The item's score under random guessing, by its own scorer."""
     return registry.scorer(item.scorer).chance(item)
-
-
-def _evaluation(store: RunStore, candidate: Candidate, split: str, items: tuple[GoldenItem, ...]) -> Evaluation | None:
-    return store.find("evaluation", quality.evaluation_key(candidate, split, items), Evaluation)

@@ -168,7 +168,7 @@ def _speed_and_quality(
         stage.update(0.55, "speed: short trial")
         speed.screen(context, prepared, candidate, start)
         worse_than = None if context.spec.exhaust else _dominated(context, prepared, baseline, candidate)
-        if worse_than is None and quality.find_evaluation(context, candidate, "screening", prepared) is None:
+        if worse_than is None and quality.find_evaluation(context.store, candidate, "screening", prepared) is None:
             running = shared.get("running") or stack.enter_context(context.starter(candidate)())
             quality.evaluate(context, running, candidate, "screening", prepared.screening, _Part(stage, 0.65, 1.0))
         return worse_than

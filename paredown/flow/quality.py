@@ -14,6 +14,7 @@ from paredown.hosts.running import RunningEngine
 from paredown.records import codec
 from paredown.records.candidate import Candidate
 from paredown.records.golden import Answer, Evaluation, GoldenItem
+from paredown.store.run_store import RunStore
 
 POLICY = BatchPolicy()
 CONTROL_POLICY = BatchPolicy(batch_items=24, concurrency=5, reverse=True)
@@ -75,9 +76,9 @@ def evaluate(
     return made
 
 
-def find_evaluation(context: RunContext, candidate: Candidate, split: str, prepared: Prepared) -> Evaluation | None:
+def find_evaluation(store: RunStore, candidate: Candidate, split: str, prepared: Prepared) -> Evaluation | None:
     """The stored evaluation of a split under the usual batching, None when it was not made."""
-    return context.store.find("evaluation", evaluation_key(candidate, split, prepared.items(split)), Evaluation)
+    return store.find("evaluation", evaluation_key(candidate, split, prepared.items(split)), Evaluation)
 
 
 def _answered_before(context: RunContext, prefix: str, digests: dict[str, str]) -> tuple[Answer, ...]:

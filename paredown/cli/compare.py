@@ -1,0 +1,49 @@
+"""`paredown compare`: one model directory judged by another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from paredown.cli.options import given_spec, model_options
+
+STATUS = {"SHIP": 0, "REJECT": 3, "INVESTIGATE": 4}
+
+
+@click.command("compare")
+@click.argument("baseline")
+@click.argument("candidate", type=click.Path(path_type=Path))
+@model_options
+@click.option("--golden", multiple=True, metavar="FILE|DATASET", help="Golden prompts.  [default: builtin]")
+@click.option("--target", "targets", multiple=True, metavar="TARGET", help="Margins, for example 'quality_drop<=3pt'.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def command(baseline: str, candidate: Path, as_json: bool, run_dir: Path | None, **flags: object) -> int:
+    """Judge the model in CANDIDATE by BASELINE: smoke, fidelity, then golden prompts in pairs.
+
+    Exit status: 0 SHIP, 3 REJECT, 4 INVESTIGATE.
+    """
+    from paredown.cli.display import for_terminal
+    from paredown.cli.output import emit_json, table
+    from paredown.flow import single
+
+    found = single.compare(given_spec(baseline, flags), candidate, run_dir, for_terminal())
+    if as_json:
+        emit_json(found)
+        return STATUS[found.verdict.value]
+    click.echo(f"{found.verdict.value}")
+    for reason in found.reasons:
+        click.echo(f"  {reason}")
+    if found.fidelity is not None and found.fidelity.mean_kl is not None:
+        same = found.fidelity.top1_agreement or 0.0
+        click.echo(f"  mean KL {found.fidelity.mean_kl:.4f} nats a token, same first choice at {same:.1%}")
+    if found.slices:
+        table(
+            ["slice", "gate", "prompts", "lost", "gained", "verdict", "reason"],
+            [
+                (s.slice, "gated" if s.gated else "watched", str(s.counts.n), str(s.counts.lost), str(s.counts.gained),
+                 s.verdict.value, s.reason)
+                for s in found.slices
+            ],
+        )  # fmt: skip
+    return STATUS[found.verdict.value]

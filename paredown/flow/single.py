@@ -1,0 +1,180 @@
+"""The parts of the main job alone: measure a model, score it on golden prompts, or judge one directory by another."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from paredown import registry
+from paredown.decide import gates as verdict_gates
+from paredown.decide import slices
+from paredown.environments.installed import missing
+from paredown.errors import UserError
+from paredown.evaluate import fidelity, smoke
+from paredown.evaluate.answers import BatchPolicy
+from paredown.flow import evidence, prepare, quality, speed
+from paredown.flow.context import Prepared, RunContext
+from paredown.flow.progress import Progress
+from paredown.flow.speed import Trials
+from paredown.measure import trial
+from paredown.models import artifact as artifacts
+from paredown.models import checks, formats
+from paredown.records.candidate import Candidate, Rung
+from paredown.records.figure import Figure
+from paredown.records.golden import Check, Evaluation, Fidelity, Smoke
+from paredown.records.verdict import SliceVerdict, Verdict
+from paredown.spec.schema import RunSpec, default_cache
+from paredown.store.lock import exclusive
+from paredown.store.run_store import RunStore
+
+MEASURE_BLOCKS = 3
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Figures of one model under each traffic."""
+
+    candidate: Candidate
+    figures: dict[str, tuple[Figure, ...]]
+    void: dict[str, str]
+
+
+@dataclass(frozen=True)
+class SliceScore:
+    """Mean score of one slice; `unscored` items are not in it."""
+
+    slice: str
+    score: float | None
+    scored: int
+    unscored: int
+    chance: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One directory judged by another: what the gates found, slice by slice."""
+
+    smoke: Smoke
+    fidelity: Fidelity | None
+    slices: tuple[SliceVerdict, ...]
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    baseline: Evaluation | None = None
+    candidate: Evaluation | None = None
+
+
+def measure(spec: RunSpec, run_dir: Path | None, progress: Progress) -> Measurement:
+    """Speed, memory, sizes and cost of the model as it is, on the reference engine of its format."""
+    with opened(spec, run_dir, progress) as context:
+        prepared = prepare.prepare(context)
+        candidate = prepared.baseline
+        settings = speed.settings(prepared, blocks=MEASURE_BLOCKS, kv_probe_tokens=speed.KV_PROBE_TOKENS)
+        with progress.stage(f"Measuring on {candidate.engine}, {MEASURE_BLOCKS} fresh processes") as stage:
+            trials = trial.run(
+                context.starter(candidate),
+                candidate.name,
+                prepared.traffics,
+                settings,
+                on_block=lambda _name, index, _blocks: stage.update((index + 1) / MEASURE_BLOCKS),
+            )
+        price = spec.price_usd_per_hour
+        found = {one.traffic: speed.compute(Trials((one,)), prepared.artifact, price) for one in trials}
+        return Measurement(candidate, found, {one.traffic: one.void for one in trials if one.void})
+
+
+def evaluate(spec: RunSpec, run_dir: Path | None, progress: Progress) -> tuple[SliceScore, ...]:
+    """Scores on every golden prompt, slice by slice."""
+    with opened(spec, run_dir, progress) as context:
+        prepared = prepare.prepare(context)
+        made = _evaluate(context, prepared, prepared.baseline)
+        return slice_scores(prepared, made)
+
+
+def slice_scores(prepared: Prepared, made: Evaluation) -> tuple[SliceScore, ...]:
+    """Mean score of each slice, with what guessing would give."""
+    values = {score.item: score.value for score in made.scores}
+    rows = []
+    for name in prepared.golden.slices:
+        items = [item for item in prepared.golden.items if item.slice == name]
+        scored = [value for item in items if (value := values.get(item.id)) is not None]
+        levels = [level for item in items if (level := evidence.chance(item)) is not None]
+        rows.append(
+            SliceScore(
+                name,
+                sum(scored) / len(scored) if scored else None,
+                len(scored),
+                len(items) - len(scored),
+                sum(levels) / len(levels) if levels else None,
+            )
+        )
+    return tuple(rows)
+
+
+def compare(spec: RunSpec, other: Path, run_dir: Path | None, progress: Progress) -> Comparison:
+    """Judge the model in `other` by the model of the spec: smoke, fidelity, then every golden prompt in pairs."""
+    with opened(spec, run_dir, progress) as context:
+        prepared = prepare.prepare(context)
+        candidate = candidate_of(context, prepared, other)
+        base = prepared.baseline
+        with progress.stage("Baseline: answers and texts"), context.starter(base)() as running:
+            reference = smoke.reference(running)
+            prompts = fidelity.choose_prompts(prepared.golden.items)
+            texts = fidelity.baseline_texts(running, prompts, fidelity.plain_texts())
+        level = registry.engine(candidate.engine).scoring
+        with progress.stage("Candidate: smoke and fidelity"):
+            with context.starter(candidate)() as running:
+                first = smoke.answer(running, smoke.limits(reference))
+            with context.starter(candidate)() as running:
+                changed = Check("changed", None, "two directories were given: nothing is claimed")
+                smoked = smoke.check(running, reference, candidate=candidate.name, changed=changed, reloaded=first)
+                compared = fidelity.compare(running, texts, candidate=candidate.name, level=level)
+        limits = spec.fidelity
+        broken = verdict_gates.fidelity(compared, limits.max_mean_kl, limits.min_top1)
+        if not smoked.passed or broken.passed is False:
+            failed = [f"{c.name}: {c.detail}" for c in (*smoked.checks, broken) if c.passed is False]
+            return Comparison(smoked, compared, (), Verdict.REJECT, tuple(failed))
+        before, after = _evaluate(context, prepared, base), _evaluate(context, prepared, candidate)
+    judged = slices.judge(before, after, prepared.golden.items, prepared.margins, alpha=ALPHA, chance=evidence.chance)
+    combined = verdict_gates.combine(judged)
+    return Comparison(smoked, compared, judged, combined.verdict, combined.reasons, before, after)
+
+
+def candidate_of(context: RunContext, prepared: Prepared, directory: Path) -> Candidate:
+    """A model directory on the engine that opens its format, the reference engine first. Raises UserError."""
+    if not directory.is_dir():
+        raise UserError(f"{directory} is no directory. Give the directory of the model to be judged.")
+    format_name = formats.detect(directory)
+    checks.check_code(directory, trust_remote_code=context.spec.trust_remote_code)
+    made = artifacts.describe(
+        directory.resolve(),
+        format=format_name,
+        parameters=prepared.facts.parameters,
+        known_digests=context.cache / "digests.json",
+    )
+    opening = [e for e in registry.engines() if format_name in e.opens and missing(e.needs) is None]
+    if not opening:
+        raise UserError(f"No engine that is installed opens the format {format_name!r} of {directory}.")
+    engine = min(opening, key=lambda e: not e.baseline)
+    return prepare.resolved("candidate", Rung.LOSSLESS, engine, {"main": made}, prepared.machine, {})
+
+
+@contextmanager
+def opened(spec: RunSpec, run_dir: Path | None, progress: Progress) -> Iterator[RunContext]:
+    """A context with a record in `run_dir`, or in a temporary directory that goes away."""
+    with tempfile.TemporaryDirectory(prefix="paredown-") as temporary:
+        directory = (run_dir or Path(temporary)).resolve()
+        directory.mkdir(parents=True, exist_ok=True)
+        cache = (spec.cache or default_cache()).resolve()
+        with exclusive(directory), RunStore(directory, create=True) as store:
+            yield RunContext(spec, directory, cache, store, progress)
+
+
+def _evaluate(context: RunContext, prepared: Prepared, candidate: Candidate) -> Evaluation:
+    items = prepared.golden.items
+    title = f"{candidate.name}: {len(items)} golden prompts on {candidate.engine}"
+    with context.progress.stage(title) as stage, context.starter(candidate)() as running:
+        return quality.evaluate(context, running, candidate, "all", items, stage, BatchPolicy())

@@ -1,0 +1,206 @@
+"""The report's view, built from the record. Nothing is measured here."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from paredown import registry
+from paredown.contracts import Evidence as MetricEvidence
+from paredown.flow import asked, bottleneck, speed
+from paredown.flow.climb import Climb
+from paredown.flow.conclude import Conclusion
+from paredown.flow.context import Prepared
+from paredown.flow.evidence import Evidence
+from paredown.flow.speed import Trials
+from paredown.measure import figures
+from paredown.records.candidate import Candidate
+from paredown.records.figure import Figure, Samples, Scalar
+from paredown.records.golden import Answer, Evaluation, GoldenItem
+from paredown.records.verdict import CandidateVerdict
+from paredown.report.view import (
+    BASELINE,
+    AnswerView,
+    Asked,
+    CandidateView,
+    GoldenFact,
+    Measured,
+    ReportView,
+    RunRecord,
+    TrafficFact,
+    UnderTraffic,
+    WorstAnswer,
+)
+from paredown.spec.schema import RunSpec
+from paredown.store.run_store import RunStore
+
+DISTRIBUTIONS = ("ttft", "itl", "e2e")
+MOST_WORST_PER_CANDIDATE = 12
+
+
+def make(store: RunStore, prepared: Prepared, spec: RunSpec, concluded: Conclusion, command: str = "") -> ReportView:
+    """Everything that the reports show."""
+    climbed = store.get("climb", "run", Climb)
+    price = spec.price_usd_per_hour
+    beside = next((e.final_baseline for e in concluded.evidence if e.planned.name == concluded.decision.closest), None)
+    base_trials = beside or concluded.baseline.trials
+    base = prepared.baseline
+    baseline = _measured(prepared, BASELINE, base.engine, base, base_trials, concluded.baseline_figures, price)
+    return ReportView(
+        asked=_asked(prepared, spec, command),
+        model=prepared.facts,
+        machine=prepared.machine,
+        ceilings=prepared.ceilings,
+        baseline=baseline,
+        candidates=tuple(
+            _candidate(prepared, one, verdict, price)
+            for one, verdict in zip(concluded.evidence, concluded.verdicts, strict=True)
+        ),
+        decision=concluded.decision,
+        record=_record(store, prepared, spec),
+        noise_floor=_noise_floor(prepared, concluded),
+        worst=_worst(prepared, concluded),
+        notes=climbed.notes,
+    )
+
+
+def _asked(prepared: Prepared, spec: RunSpec, command: str) -> Asked:
+    traffic = tuple(
+        TrafficFact(
+            t.name,
+            t.summary,
+            t.load_shape,
+            registry.load_shape(t.load_shape).concurrency(t.options),
+            len(t.requests),
+        )
+        for t in prepared.traffics
+    )
+    golden = prepared.golden
+    facts = tuple(GoldenFact(source, len(golden.items), golden.digest) for source in golden.sources)
+    notes = ("No target was named: these are the default ones.",) if spec.targets_assumed else ()
+    targets = " ".join(f"--target {shlex.quote(text)}" for text in spec.targets)
+    return Asked(
+        spec.model, spec.targets, traffic, facts, spec.seed, command or f"paredown run {spec.model} {targets}", notes
+    )
+
+
+def _measured(
+    prepared: Prepared,
+    name: str,
+    engine: str,
+    candidate: Candidate | None,
+    trials: Trials | None,
+    main: tuple[Figure, ...],
+    price: float | None,
+) -> Measured:
+    artifact = candidate.main if candidate else None
+    under = tuple(
+        UnderTraffic(
+            trial.traffic,
+            figures.compute(MetricEvidence(trial, artifact, price)),
+            tuple(_samples(trial_metric, MetricEvidence(trial, artifact, price)) for trial_metric in DISTRIBUTIONS),
+            trial.void,
+        )
+        for trial in (trials.trials if trials else ())
+    )
+    placed = bottleneck.placements(prepared, candidate, trials) if candidate else ()
+    return Measured(name, engine, artifact, main, under, placed)
+
+
+def _samples(metric: str, evidence: MetricEvidence) -> Samples:
+    found = registry.metric(metric).compute(evidence)
+    assert isinstance(found, Samples)
+    return found
+
+
+def _candidate(prepared: Prepared, one: Evidence, verdict: CandidateVerdict, price: float | None) -> CandidateView:
+    planned, trials = one.planned, one.final or one.screen
+    measured = _measured(prepared, planned.name, planned.engine, one.candidate, trials, verdict.figures, price)
+    return CandidateView(planned, verdict, measured, one.fidelity)
+
+
+def _noise_floor(prepared: Prepared, concluded: Conclusion) -> tuple[Figure, ...]:
+    """What the baseline differs from itself by: speed in other processes, answers in other batches."""
+    base = concluded.baseline
+    noise = speed.noise_floor(base.trials, base.again, prepared)
+    scores = {score.item: score.value for score in base.screening.scores}
+    pairs = [
+        (scores[s.item], s.value) for s in base.control.scores if s.value is not None and scores.get(s.item) is not None
+    ]
+    flips = sum(1 for before, after in pairs if before != after)
+    return (
+        Figure("decode_speed", "fraction", noise, 2, note="two trials of the baseline, at least 2 %"),
+        Figure(
+            "answers_flipped",
+            "fraction",
+            flips / len(pairs) if pairs else None,
+            len(pairs),
+            missing="" if pairs else "no prompt has two scores",
+            note=f"baseline again: {base.control.batch_policy}",
+        ),
+    )
+
+
+def _worst(prepared: Prepared, concluded: Conclusion) -> tuple[WorstAnswer, ...]:
+    """Items that a candidate lost, those of the chosen one first."""
+    closest = concluded.decision.closest
+    ordered = sorted(concluded.evidence, key=lambda one: one.planned.name != closest)
+    worst: list[WorstAnswer] = []
+    for one in ordered:
+        for split in ("confirmation", "screening"):
+            before = getattr(concluded.baseline, split)
+            after = getattr(one, split)
+            if after is not None:
+                worst += _lost(one.planned.name, prepared.items(split), before, after)
+    return tuple(worst)
+
+
+def _lost(name: str, items: tuple[GoldenItem, ...], before: Evaluation, after: Evaluation) -> list[WorstAnswer]:
+    was, now = _by_item(before), _by_item(after)
+    found = [
+        WorstAnswer(name, item, was[item.id], now[item.id])
+        for item in items
+        if item.id in was and item.id in now and (was[item.id].score or 0.0) > (now[item.id].score or 0.0)
+    ]
+    return found[:MOST_WORST_PER_CANDIDATE]
+
+
+def _by_item(evaluation: Evaluation) -> Mapping[str, AnswerView]:
+    answers: Mapping[str, Answer] = {answer.item: answer for answer in evaluation.answers}
+    return {
+        score.item: AnswerView(
+            answers[score.item].text, answers[score.item].choice_logprobs, score.value, answers[score.item].failure
+        )
+        for score in evaluation.scores
+    }
+
+
+def _record(store: RunStore, prepared: Prepared, spec: RunSpec) -> RunRecord:
+    entries = list(store.entries())
+    settings: dict[str, Scalar] = {
+        name: value if isinstance(value, str | int | float | bool) else json.dumps(value, ensure_ascii=False)
+        for name, value in spec.decides().items()
+    }
+    settings |= {f"baseline {name}": value for name, value in prepared.baseline.engine_options.items()}
+    return RunRecord(
+        run_id=store.directory.name,
+        root_digest=store.root_digest(),
+        path=str(store.directory),
+        started=_iso(entries[0].created_unix_ns),
+        finished=_iso(entries[-1].created_unix_ns),
+        versions={**prepared.machine.versions, "python": platform.python_version()},
+        settings=settings,
+        seeds={"splits": spec.seed},
+        digests={
+            "request": store.get("spec", "run", asked.Asked).digest,
+            "model": prepared.artifact.digest,
+            "golden set": prepared.golden.digest,
+        },
+    )
+
+
+def _iso(unix_ns: int) -> str:
+    return datetime.fromtimestamp(unix_ns / 1e9, tz=UTC).isoformat(timespec="seconds")
