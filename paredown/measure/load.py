@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from paredown.records.traffic import TrafficRequest
 
 # After so many in a row without an answer in time, waiting for the rest would only cost time.
 TIMEOUTS_IN_A_ROW = 3
+CONNECTION_FAILURES = frozenset({"refused", "disconnected", "truncated"})
+DYING_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,17 @@ def drive(
         asyncio.run(_drive(running, load_shape, options, requests, settings, collected))
     except* EngineHung as group:
         raise EngineHung(str(group.exceptions[0])) from group
-    if any(events.failure for events in collected.values()):
-        running.raise_if_ended()
+    if collected and list(collected.values())[-1].failure in CONNECTION_FAILURES:
+        _raise_if_ending(running)
     return tuple(collected[request.id] for request in requests)
+
+
+def _raise_if_ending(running: Running) -> None:
+    """A process that dies closes its connections a moment before it can be seen to have ended."""
+    end = time.monotonic() + DYING_S
+    while time.monotonic() < end:
+        running.raise_if_ended()
+        time.sleep(DYING_S / 50)
 
 
 def raise_if_all_failed(events: Sequence[RequestEvents], doing: str) -> None:

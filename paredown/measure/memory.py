@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from paredown.records.events import Memory
+from paredown.records.events import KV_CACHE_NOTE, WEIGHTS_NOTE, Memory
 
 PROC = Path("/proc")
 # Reading PSS makes the kernel walk the page tables of the engine: the pause keeps that below 2 % of one core.
@@ -77,9 +77,9 @@ class MemorySampler:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            begun = time.monotonic()
+            begun = time.thread_time()
             self.sample()
-            cost_s = time.monotonic() - begun
+            cost_s = time.thread_time() - begun
             self._stopped.wait(max(self._period_s, PAUSE_PER_COST * cost_s))
 
 
@@ -103,12 +103,12 @@ def summarize(
     first, notes = seen[0], []
     weights = None
     if loaded is None or loaded.data_bytes is None or first.data_bytes is None or loaded is first:
-        notes.append("weights: not separated, because the process was not seen before it had loaded them")
+        notes.append(f"{WEIGHTS_NOTE}not separated, because the process was not seen before it had loaded them")
     else:
         weights = _sum(loaded.data_bytes, tree) - _sum(first.data_bytes, tree)
-        notes.append("weights: growth while loading without mapped libraries, but with what these allocated")
+        notes.append(f"{WEIGHTS_NOTE}growth while loading without mapped libraries, but with what these allocated")
     if kv_cache_bytes is None:
-        notes.append(f"KV cache: not separated{', ' if kv_cache_note else ''}{kv_cache_note}")
+        notes.append(f"{KV_CACHE_NOTE}not separated{', ' if kv_cache_note else ''}{kv_cache_note}")
     span_ns = seen[-1].at_ns - first.at_ns
     return Memory(
         peak_bytes=max(sample.total(tree) for sample in seen),

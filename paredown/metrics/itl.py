@@ -27,7 +27,7 @@ def _compute(evidence: Evidence) -> Samples:
         return Samples("itl", "s", (), missing=timing.nothing_succeeded(trial))
     if not values:
         return Samples("itl", "s", (), missing="every answer came in one chunk, so there is no gap between tokens")
-    notes = (timing.failure_note(trial), f"{tokens / chunks:.3g} tokens a chunk" if tokens > chunks else "")
+    notes = (timing.caveats(trial), f"{tokens / chunks:.3g} tokens a chunk" if tokens > chunks else "")
     return Samples("itl", "s", tuple(values), tuple(blocks), note="; ".join(filter(None, notes)))
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from paredown.contracts import Evidence, Metric
-from paredown.records.events import Block
+from paredown.records.events import KV_CACHE_NOTE, Block
 from paredown.records.figure import Figure
 from paredown.stats.figures import over_blocks
 
 
 def _compute(evidence: Evidence) -> Figure:
-    notes = [b.memory.note for b in evidence.trial.blocks if b.memory and b.memory.note] if evidence.trial else []
-    missing = "not separated" + (f": {notes[0]}" if notes else "")
-    return over_blocks("kv_cache_memory", "B", evidence.trial, _part_bytes, missing, notes[0] if notes else "")
+    memories = [b.memory for b in evidence.trial.blocks if b.memory] if evidence.trial else []
+    note = next(filter(None, (memory.note_on(KV_CACHE_NOTE) for memory in memories)), "")
+    missing = note or "not separated, because no memory was sampled"
+    return over_blocks("kv_cache_memory", "B", evidence.trial, _part_bytes, missing, note)
 
 
 def _part_bytes(block: Block) -> float | None:

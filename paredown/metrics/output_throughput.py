@@ -20,7 +20,7 @@ def _compute(evidence: Evidence) -> Figure:
     whole = over_blocks(
         "output_throughput", "tok/s", trial, lambda block: timing.output_rate(block, timing.whole_window(block)), ""
     )
-    notes = [timing.failure_note(trial)]
+    notes = [timing.caveats(trial)]
     if whole.value is not None:
         notes.append(f"{whole.value:.6g} tok/s from first send to last response")
     missing = timing.nothing_succeeded(trial)

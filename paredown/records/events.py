@@ -51,6 +51,10 @@ class StartUp:
     first_token_ns: int | None = None
 
 
+WEIGHTS_NOTE, KV_CACHE_NOTE = "weights: ", "KV cache: "
+"""How the parts of `Memory.note` begin that are about one part of the memory; parts are separated by `; `."""
+
+
 @dataclass(frozen=True)
 class Memory:
     """Memory of the engine's process tree, from sampled PSS; `None` parts could not be separated (`note` says why)."""
@@ -64,6 +68,11 @@ class Memory:
     weights_bytes: int | None = None
     kv_cache_bytes: int | None = None
     note: str = ""
+
+    def note_on(self, part: str) -> str:
+        """What the note says of one part (`WEIGHTS_NOTE` or `KV_CACHE_NOTE`), without its beginning; else empty."""
+        found = (text for text in self.note.split("; ") if text.startswith(part))
+        return next(found, "").removeprefix(part)
 
 
 @dataclass(frozen=True)

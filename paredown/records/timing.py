@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from paredown.records.events import Block, RequestEvents, Trial
 from paredown.records.figure import Samples
 
+NOTABLE_BACKGROUND = 0.10
+
 
 @dataclass(frozen=True)
 class Window:
@@ -46,7 +48,7 @@ def token_ids_known(request: RequestEvents) -> bool:
 
 def tokens_per_chunk(request: RequestEvents) -> tuple[int, ...]:
     """m_1…m_k. Without token ids: the n tokens are spread evenly over the chunks, the earlier ones first, and at
-    least one each. That is exact where a chunk is a token and an estimate elsewhere (`failure_note` says so).
+    least one each. That is exact where a chunk is a token and an estimate elsewhere (`caveats` says so).
     """
     if token_ids_known(request):
         return tuple(len(chunk.token_ids) for chunk in request.chunks)
@@ -136,7 +138,7 @@ def request_samples(
                 values.append(sample)
                 blocks.append(block.index)
     missing = "" if values else (undefined if succeeded(trial.requests()) else nothing_succeeded(trial))
-    return Samples(metric, unit, tuple(values), tuple(blocks), missing, failure_note(trial))
+    return Samples(metric, unit, tuple(values), tuple(blocks), missing, caveats(trial))
 
 
 def nothing_succeeded(trial: Trial) -> str:
@@ -144,8 +146,8 @@ def nothing_succeeded(trial: Trial) -> str:
     return f"no request succeeded ({failure_text(trial) or 'none was sent'})"
 
 
-def failure_note(trial: Trial) -> str:
-    """What the reader of a figure over successes must know, empty when all went well."""
+def caveats(trial: Trial) -> str:
+    """What the reader of a figure of this trial must know; empty when all went well on a quiet machine."""
     parts = []
     if failures(trial):
         parts.append(
@@ -154,6 +156,9 @@ def failure_note(trial: Trial) -> str:
         )
     if not all(map(token_ids_known, succeeded(trial.requests()))):
         parts.append("the server gives no token ids: tokens per chunk are estimated from its usage count")
+    others = max((block.background_load or 0.0 for block in trial.blocks), default=0.0)
+    if others > NOTABLE_BACKGROUND:
+        parts.append(f"other processes kept up to {others:.0%} of the cores busy")
     return "; ".join(parts)
 
 

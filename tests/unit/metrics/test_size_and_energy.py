@@ -43,11 +43,15 @@ def test_peak_memory_is_the_largest_of_all_blocks() -> None:
 
 
 def test_parts_of_memory_that_were_not_separated_are_missing_with_the_reason() -> None:
-    evidence = Evidence(with_memories(Memory(10, 100, 5, weights_bytes=7, note="KV cache: not separated")))
+    evidence = Evidence(
+        with_memories(
+            Memory(10, 100, 5, weights_bytes=7, note="weights: x; KV cache: not separated, the long answer failed")
+        )
+    )
 
     assert figure("weights_memory", evidence).value == 7
     assert figure("kv_cache_memory", evidence).value is None
-    assert "KV cache: not separated" in figure("kv_cache_memory", evidence).missing
+    assert figure("kv_cache_memory", evidence).missing == "not separated, the long answer failed"
 
 
 def test_memory_that_nobody_sampled_is_missing() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -170,3 +172,11 @@ def test_the_tokens_of_one_stream_count_as_one_block_a_request() -> None:
     two = trial(block(request([0, 1, 2]), request([3, 4, 5])), block(request([0, 1]), index=1))
 
     assert samples("itl", two).blocks == (0, 0, 1, 1, 2)
+
+
+def test_a_busy_machine_is_said_beside_the_figure() -> None:
+    quiet = block(request([10, 20]))
+    busy = trial(quiet, replace(quiet, index=1, background_load=0.4))
+
+    assert "other processes kept up to 40% of the cores busy" in samples("ttft", busy).note
+    assert samples("ttft", trial(quiet)).note == ""

@@ -1,0 +1,62 @@
+"""A trial against the fake engine in a real host process: what only a process of its own can show."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from paredown import registry
+from paredown.errors import EngineDied
+from paredown.hosts import launch
+from paredown.machine import describe
+from paredown.measure import trial
+from paredown.measure.overhead import engine_tpot_s
+from paredown.measure.running import Running, Start
+from paredown.measure.trial import TrialSettings
+from paredown.records.artifact import Artifact
+from paredown.records.candidate import Candidate, Rung
+from paredown.records.traffic import Message, Traffic, TrafficRequest
+from paredown.testing import fake_models
+from paredown.testing.fake_language import FakeScript, Faults, Speeds
+
+CHAT = Traffic(
+    "chat", "", "single_stream", tuple(TrafficRequest(f"r{i}", (Message("user", f"Hello {i}"),), 6) for i in range(3))
+)
+
+
+def starter(directory: Path, script: FakeScript) -> Start:
+    path = fake_models.make(directory / "model", script)
+    engine = registry.engine("fake")
+    artifact = Artifact(path, "fake", "d", 1, 1, 1)
+    candidate = Candidate("fake", Rung.BASELINE, "fake", engine.resolve(artifact, describe(), {}), {"main": artifact})
+
+    def start() -> AbstractContextManager[Running]:
+        return launch.start(engine, candidate, directory / "work", timeout_s=30)
+
+    return start
+
+
+SCRIPT = FakeScript(speeds=Speeds(decode_ns_per_step=8_000_000), scripted_clock=True)
+
+
+def test_memory_startup_stamps_and_lengths_come_from_the_process(tmp_path: Path) -> None:
+    (measured,) = trial.run(starter(tmp_path, SCRIPT), "fake", [CHAT], TrialSettings(blocks=1))
+    block = measured.blocks[0]
+
+    assert measured.void == ""
+    assert [(r.failure, r.output_tokens, len(r.chunks)) for r in block.requests] == [("", 6, 6)] * 3
+    assert block.startup is not None
+    assert block.startup.first_token_ns is not None
+    assert block.startup.first_token_ns > block.startup.ready_ns > 0
+    assert block.memory is not None
+    assert block.memory.peak_bytes > 1 << 20
+    assert block.background_load is not None
+    assert engine_tpot_s(block.requests[0]) == pytest.approx(0.008)
+
+
+def test_a_process_that_dies_is_an_error_and_is_gone(tmp_path: Path) -> None:
+    script = FakeScript(faults=Faults(die_after_tokens=1))
+    with pytest.raises(EngineDied):
+        trial.run(starter(tmp_path, script), "fake", [CHAT], TrialSettings(blocks=1))
