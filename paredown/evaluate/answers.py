@@ -53,7 +53,7 @@ def run(
     policy: BatchPolicy = BatchPolicy(),
     on_batch: OnBatch = lambda _: None,
     done: Sequence[Answer] = (),
-    timeout_s: float = 300.0,
+    timeout_s: float = 600.0,
     complete: Complete = streaming.complete,
 ) -> Evaluation:
     """Answers and scores of all items, in their order.

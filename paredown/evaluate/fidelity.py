@@ -73,7 +73,7 @@ def baseline_texts(
     max_tokens: int = 40,
     top_k: int = 32,
     concurrency: int = 16,
-    timeout_s: float = 300.0,
+    timeout_s: float = 600.0,
     complete: Complete = streaming.complete,
 ) -> tuple[FidelityText, ...]:
     """The baseline's own greedy answers to the prompts, then the plain texts, with its top-k at every position.

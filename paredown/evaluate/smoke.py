@@ -21,6 +21,7 @@ Complete = Callable[..., tuple[RequestEvents, ...]]
 Conversation = tuple[Message, ...]
 
 ANSWER_TOKENS = 48
+TIMEOUT_S = 600.0
 # Where the baseline ends its answer by itself, the candidate gets this much more room to do so.
 ROOM_FACTOR, ROOM_TOKENS = 2, 32
 LONGEST_PERIOD = 16
@@ -76,9 +77,16 @@ class Reference:
 
 
 def reference(
-    running: RunningEngine, *, concurrency: int = 1, timeout_s: float = 120.0, complete: Complete = streaming.complete
+    running: RunningEngine,
+    *,
+    concurrency: int = len(PROMPTS),
+    timeout_s: float = TIMEOUT_S,
+    complete: Complete = streaming.complete,
 ) -> Reference:
-    """What `running` encodes, decodes, stops at and answers; taken of the baseline once, then given to `check`."""
+    """What `running` encodes, decodes, stops at and answers; taken of the baseline once, then given to `check`.
+
+    Raises EngineError when a prompt fails: there is nothing to compare with then.
+    """
     answers = answer(
         running,
         [ANSWER_TOKENS] * len(PROMPTS),
@@ -86,6 +94,9 @@ def reference(
         timeout_s=timeout_s,
         complete=complete,
     )
+    failed = [one.failure for one in answers if one.failure]
+    if failed:
+        raise EngineError(f"The baseline failed on {len(failed)} of {len(answers)} smoke prompts: {failed[0]}")
     with running.scoring() as client:
         text_ids = client.encode_texts(TEXTS)
         return Reference(
@@ -98,10 +109,13 @@ def answer(
     max_tokens: Sequence[int],
     *,
     concurrency: int = 1,
-    timeout_s: float = 120.0,
+    timeout_s: float = TIMEOUT_S,
     complete: Complete = streaming.complete,
 ) -> tuple[SmokeAnswer, ...]:
-    """Greedy answers to the smoke prompts. Raises the EngineError of an engine that ended meanwhile."""
+    """Greedy answers to the smoke prompts. Raises the EngineError of an engine that ended meanwhile.
+
+    One at a time by default: what is computed beside an answer may change its last digits, and so a near tie.
+    """
     requests = [
         TrafficRequest(f"smoke-{index}", (Message("user", prompt),), limit)
         for index, (prompt, limit) in enumerate(zip(PROMPTS, max_tokens, strict=True))
@@ -147,7 +161,7 @@ def check(
     changed: Check,
     reloaded: Sequence[SmokeAnswer] | str,
     concurrency: int = 1,
-    timeout_s: float = 120.0,
+    timeout_s: float = TIMEOUT_S,
     complete: Complete = streaming.complete,
 ) -> Smoke:
     """All checks of the gate on a started candidate.

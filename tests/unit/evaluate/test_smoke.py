@@ -99,6 +99,11 @@ def test_requests_that_fail_are_told_with_their_class(toy: Make) -> None:
     assert "1 of 6 prompts failed: status_500" in failed(found)["answers"]
 
 
+def test_a_baseline_that_fails_on_a_prompt_is_no_reference(toy: Make) -> None:
+    with pytest.raises(EngineError, match="failed on 1 of 6 smoke prompts: timeout"):
+        reference(toy(scripted=SENTENCES, failing={"smoke-3": "timeout"}))
+
+
 def test_a_candidate_that_never_ends_where_the_baseline_does_fails(toy: Make) -> None:
     endless = {prompt: text + "".join(map(chr, range(32, 127))) * 2 for prompt, text in SENTENCES.items()}
     found = check(toy(scripted=endless), reference(toy(scripted=SENTENCES)))
