@@ -121,7 +121,7 @@ def _forest_row(row: SliceVerdict) -> forest.Row:
     known = row.drop is not None
     right = f"{units.points(row.drop)} {limits}" if row.drop is not None else ""
     tip = (
-        f"{row.slice}: {rows.drop_text(row)}" + (f", one-sided 95 % limits {limits}" if known else "") + "\n"
+        f"{row.slice}: {rows.drop_text(row)}" + (f", {rows.limits_name(row)} {limits}" if known else "") + "\n"
         f"margin {100 * row.margin:g} pt, n = {row.counts.n}, lost {row.counts.lost}, gained {row.counts.gained}\n"
         f"{row.verdict.value}: {row.reason}"
     )

@@ -9,6 +9,7 @@ import importlib.resources
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup, escape
@@ -16,13 +17,6 @@ from markupsafe import Markup, escape
 from paredown.report import answers, drawings, rows, units
 from paredown.report.document import document
 from paredown.report.view import ReportView
-
-BADGES = {
-    0: ("ship", "SHIP", "a candidate ships and meets every target"),
-    3: ("missed", "TARGETS NOT MET", "nothing meets all targets; the closest candidate is named"),
-    4: ("investigate", "INVESTIGATE", "more prompts or trials are needed to tell"),
-}
-"""Exit status → class, words and meaning of the badge."""
 
 
 def render(view: ReportView) -> str:
@@ -36,35 +30,34 @@ def render(view: ReportView) -> str:
     size_chart, kl_chart = drawings.paretos(view, ladder)
     corners = rows.triangle(view)
     judged = rows.slice_rows(view.choice)
-    badge = BADGES.get(view.decision.exit_status, BADGES[4])
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            view=view,
-            css=Markup(css),  # noqa: S704 (a file of this package)
-            js=Markup(js),  # noqa: S704 (a file of this package)
-            policy=policy,
-            badge=badge,
-            choice=view.choice,
-            title=f"{view.model.name}: {badge[1]}",
-            targets=rows.targets(view),
-            corners=corners,
-            triangle=drawings.optimization_triangle(corners) if corners else None,
-            size_chart=size_chart,
-            kl_chart=kl_chart,
-            ladder=ladder,
-            slices=judged,
-            forest=drawings.slices(judged, view.decision.recommended or ""),
-            latencies=drawings.latencies(view),
-            roofline=drawings.roofs(view),
-            worst=[answers.pair(w) for w in view.worst[: answers.MOST_SHOWN]],
-            worst_slices=_unique(w.item.slice for w in view.worst[: answers.MOST_SHOWN]),
-            settings={name: units.setting(value) for name, value in view.record.settings.items()},
-            document=_script_json(view),
-            units=units,
-            rows=rows,
-        )
+    badge = rows.badge(view)
+    shown = view.worst[: answers.MOST_SHOWN]
+    page = _environment().get_template("page.html.j2")
+    return page.render(
+        view=view,
+        css=Markup(css),  # noqa: S704 (a file of this package)
+        js=Markup(js),  # noqa: S704 (a file of this package)
+        policy=policy,
+        badge=badge,
+        choice=view.choice,
+        title=f"{view.model.name}: {badge.words}",
+        targets=rows.targets(view),
+        corners=corners,
+        triangle=drawings.optimization_triangle(corners) if corners else None,
+        size_chart=size_chart,
+        kl_chart=kl_chart,
+        ladder=ladder,
+        slices=judged,
+        forest=drawings.slices(judged, view.choice.name if view.choice else ""),
+        latencies=drawings.latencies(view),
+        roofline=drawings.roofs(view),
+        worst=[answers.pair(w) for w in shown],
+        worst_slices=_unique(w.item.slice for w in shown),
+        worst_candidates=_unique(w.candidate for w in shown),
+        settings={name: units.setting(value) for name, value in view.record.settings.items()},
+        document=_script_json(view),
+        units=units,
+        rows=rows,
     )
 
 
@@ -73,8 +66,8 @@ def _unique(values: Iterable[str]) -> list[str]:
 
 
 def _script_json(view: ReportView) -> Markup:
-    """JSON that cannot end the script element nor open a comment: <, > and & are written as escapes."""
-    text = json.dumps(document(view), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    """The document without the answers (the page has them) as JSON that cannot end its script nor open a comment."""
+    text = json.dumps(document(replace(view, worst=())), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 (nothing is left that HTML would read as markup)

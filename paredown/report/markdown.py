@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from paredown.report import answers, rows, units
-from paredown.report.html import BADGES
 from paredown.report.view import Measured, ReportView
 
 MOST_ANSWERS = 5
@@ -63,13 +62,15 @@ def _spaced(value: str, spread: str) -> str:
 
 
 def _decision(view: ReportView) -> list[str]:
-    _, badge, meaning = BADGES.get(view.decision.exit_status, BADGES[4])
-    name = escape(view.decision.recommended or "no candidate")
-    parts = [f"# {badge}: {name} for {escape(view.model.name)}", escape(view.decision.paragraph)]
+    badge = rows.badge(view)
+    choice = view.choice
+    name = escape(choice.name) if choice else "no candidate"
+    closest = "closest is " if choice and not view.decision.recommended else ""
+    parts = [f"# {badge.words}: {closest}{name} for {escape(view.model.name)}", escape(view.decision.paragraph)]
     if view.model.caution:
         parts.append(f"> **Caution.** {escape(view.model.caution)}")
     parts += [escape(note) for note in (*view.notes, *view.asked.notes)]
-    steps = [f"- Exit status {view.decision.exit_status}: {meaning}"]
+    steps = [f"- Exit status {view.decision.exit_status}: {badge.meaning}"]
     if view.decision.artifact:
         steps.insert(0, f"- Artifact: {code(view.decision.artifact)}")
     if view.decision.serve_command:
@@ -120,7 +121,7 @@ def _ladder(view: ReportView) -> list[str]:
             (
                 row.number, name, row.rung, f"{row.verdict}{why}", _spaced(row.speed.text, row.speed_spread),
                 _spaced(row.weights.percent, row.weights_text if row.weights.value is not None else ""),
-                escape(row.kl_text), escape(row.top1_text), _spaced(row.drop_text, row.drop_limits),
+                _spaced(row.kl_text, row.positions), escape(row.top1_text), _spaced(row.drop_text, row.drop_limits),
                 escape("; ".join(row.predicted)), escape(row.same_engine),
             )
         )  # fmt: skip
@@ -136,7 +137,7 @@ def _slices(view: ReportView) -> list[str]:
         role = f"gate, {100 * row.margin:g} pt" if row.gated else "watched"
         limits = units.interval_text(row.low, row.high, "pt") if row.drop is not None else ""
         reason = "; ".join(filter(None, [row.reason, rows.more_prompts_text(row)]))
-        drop = _spaced(rows.drop_text(row), limits)
+        drop = _spaced(rows.drop_text(row), f"{100 * row.level:g} % {limits}" if limits else "")
         lines.append(
             (
                 escape(row.slice),
@@ -148,8 +149,8 @@ def _slices(view: ReportView) -> list[str]:
                 escape(reason),
             )
         )
-    head = ("Slice", "Role", "Prompts", "Drop (one-sided 95 % limits)", "Lost / gained", "Verdict", "Why")
-    return [f"## Slices of {escape(view.decision.recommended or '')}", _table(head, lines)]
+    head = ("Slice", "Role", "Prompts", "Drop and one-sided limits", "Lost / gained", "Verdict", "Why")
+    return [f"## Slices of {escape(view.choice.name if view.choice else 'nothing')}", _table(head, lines)]
 
 
 def _latency(view: ReportView) -> list[str]:
@@ -225,7 +226,7 @@ def _record(view: ReportView) -> list[str]:
         "finished": record.finished,
         "command": view.asked.command or "not recorded",
         "processor": f"{machine.processor}, {machine.usable_cores} of {machine.logical_cores} cores usable",
-        "memory": units.size(machine.memory_bytes),
+        "memory": units.binary_size(machine.memory_bytes),
         "system": machine.system,
         "seed": str(view.asked.seed),
         **{f"version of {name}": version for name, version in sorted(record.versions.items())},

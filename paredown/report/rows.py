@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paredown.records.candidate import Rung
 from paredown.records.figure import Figure
-from paredown.records.verdict import CandidateVerdict, SliceVerdict, TargetResult
+from paredown.records.golden import Fidelity
+from paredown.records.verdict import CandidateVerdict, SliceVerdict, TargetResult, Verdict
 from paredown.report import units
-from paredown.report.view import BASELINE, COST, DECODE_SPEED, PEAK_MEMORY, WEIGHT_BYTES, CandidateView, ReportView
+from paredown.report.view import (
+    BASELINE,
+    COST,
+    DECODE_SPEED,
+    PEAK_MEMORY,
+    QUALITY_DROP,
+    WEIGHT_BYTES,
+    CandidateView,
+    ReportView,
+)
 
 RUNGS = {
     Rung.BASELINE: "baseline",
@@ -18,6 +28,25 @@ RUNGS = {
     Rung.STRUCTURE: "structure",
     Rung.TRAINING: "training",
 }
+
+
+@dataclass(frozen=True)
+class Badge:
+    """How a run ended. class_: `ship`, `missed` or `investigate`."""
+
+    class_: str
+    words: str
+    meaning: str
+
+
+def badge(view: ReportView) -> Badge:
+    if view.decision.exit_status == 0:
+        return Badge("ship", "SHIP", "a candidate ships and meets every target")
+    if view.decision.exit_status == 4:
+        return Badge("investigate", "INVESTIGATE", "more prompts or trials are needed to tell")
+    if view.decision.verdict is Verdict.REJECT:
+        return Badge("missed", "REJECT", "nothing that was tried is good enough; the closest candidate is named")
+    return Badge("missed", "TARGETS NOT MET", "nothing meets all targets; the closest candidate is named")
 
 
 @dataclass(frozen=True)
@@ -46,7 +75,10 @@ class Ratio:
 
 
 def ratio_of(figure: Figure | None, base: Figure | None, absent: str = "") -> Ratio:
-    """`figure` ÷ `base`; not measured when either is not, or when the baseline's is zero."""
+    """`figure` ÷ `base`; not measured when either is not or is of a void trial, or when the baseline's is zero."""
+    for of, one in (("", figure), ("of the baseline: ", base)):
+        if one is not None and one.value is not None and one.void:
+            return Ratio(None, missing=f"{of}{one.note}")
     if figure is None or figure.value is None:
         return Ratio(None, missing=(figure.missing if figure else "") or absent)
     if base is None or base.value is None:
@@ -113,7 +145,7 @@ def _ladder_row(view: ReportView, index: int, candidate: CandidateView) -> Ladde
         verdict=verdict.verdict.value,
         stage=verdict.stage,
         why=verdict.reasons[0] if verdict.reasons else "",
-        chosen=candidate.name == view.decision.recommended,
+        chosen=candidate is view.choice,
         failed=bool(verdict.error),
         speed=speed,
         speed_spread=_speed_spread(speed_figure, speed),
@@ -122,7 +154,7 @@ def _ladder_row(view: ReportView, index: int, candidate: CandidateView) -> Ladde
         bits=f"{measured.artifact.bits_per_parameter:.2f}{units.NBSP}bits/weight" if measured.artifact else "",
         kl=kl,
         kl_text=f"{units.number(kl, 2)}{units.NBSP}nats" if kl is not None else no_fidelity,
-        positions=f"{fidelity.positions:,} positions" if fidelity and kl is not None else "",
+        positions=_positions(fidelity) if fidelity and kl is not None else "",
         top1=top1,
         top1_text=units.percent(top1) if top1 is not None else no_fidelity,
         drop=gate.drop if gate else None,
@@ -133,6 +165,11 @@ def _ladder_row(view: ReportView, index: int, candidate: CandidateView) -> Ladde
         predicted=predicted_lines(candidate, speed),
         same_engine=same_engine_text(view, candidate),
     )
+
+
+def _positions(fidelity: Fidelity) -> str:
+    bound = f", lower bound from top-{fidelity.top_k}" if fidelity.top_k else ""
+    return f"{fidelity.positions:,} positions{bound}"
 
 
 def _speed_spread(figure: Figure | None, speed: Ratio) -> str:
@@ -153,6 +190,7 @@ def _speed_spread(figure: Figure | None, speed: Ratio) -> str:
 def worst_gate(verdict: CandidateVerdict) -> SliceVerdict | None:
     """The gated slice with the largest upper limit of the drop (an unbounded one first); None when none was judged."""
     gates = [s for s in verdict.slices if s.gated]
+    gates = [s for s in gates if s.drop is not None] or gates
     return max(gates, key=lambda s: float("inf") if s.high is None else s.high, default=None)
 
 
@@ -216,18 +254,34 @@ def targets(view: ReportView) -> tuple[TargetRow, ...]:
 
 
 def _target_row(result: TargetResult) -> TargetRow:
-    got = units.figure_text(result.figure, result.reason)
-    if result.ratio is not None:
-        kind = units.percent(result.ratio, 0) if result.target.unit in ("%", "percent") else units.ratio(result.ratio)
-        got = f"{kind} of the baseline ({got})" if result.target.unit in ("%", "percent") else f"{kind} ({got})"
+    text = result.target.text
+    figure, base = (_as_asked(f, result) for f in (result.figure, result.baseline))
+    got = units.figure_text(figure, result.reason)
+    if result.ratio is not None and result.target.relative:
+        percent = text.rstrip().endswith("%")
+        got = (
+            f"{units.percent(result.ratio, 0)} of the baseline ({got})"
+            if percent
+            else f"{units.ratio(result.ratio)} ({got})"
+        )
     return TargetRow(
-        asked=result.target.text,
+        asked=text,
         got=got,
-        spread=units.spread_text(result.figure),
-        baseline=units.figure_text(result.baseline) if result.baseline else "",
+        spread=units.spread_text(figure),
+        baseline=units.figure_text(base) if base else "",
         state=STATES[result.met],
         reason=result.reason,
     )
+
+
+def _as_asked(figure: Figure | None, result: TargetResult) -> Figure | None:
+    """The figure in the kind of unit of its target: a drop in points, bytes in binary units when so asked."""
+    if figure is None:
+        return None
+    if result.target.metric == QUALITY_DROP:
+        return replace(figure, unit="pt")
+    binary = figure.unit == "B" and "ib" in result.target.text.lower()
+    return replace(figure, unit="binary bytes") if binary else figure
 
 
 @dataclass(frozen=True)
@@ -286,7 +340,7 @@ def _quality_corner(choice: CandidateView) -> Corner:
     )
     limits = units.interval_text(gate.low, gate.high, "pt")
     return Corner(
-        "Quality", kept, f"{units.points(gate.drop)} drop", f"{gate.slice}; one-sided 95 % limits {limits}",
+        "Quality", kept, f"{units.points(gate.drop)} drop", f"{gate.slice}; {limits_name(gate)} {limits}",
         _score_text(gate.baseline_score, gate.counts.n), _score_text(gate.candidate_score, gate.counts.n),
         f"{units.percent(kept)} kept" if kept is not None else "",
     )  # fmt: skip
@@ -308,6 +362,10 @@ def slice_rows(candidate: CandidateView | None) -> tuple[SliceVerdict, ...]:
     return tuple(
         sorted(candidate.verdict.slices, key=lambda s: (not s.gated, -(s.high if s.high is not None else 9.0), s.slice))
     )
+
+
+def limits_name(row: SliceVerdict) -> str:
+    return f"one-sided {100 * row.level:g}{units.NBSP}% limits"
 
 
 def more_prompts_text(row: SliceVerdict) -> str:

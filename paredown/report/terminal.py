@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from paredown.report import rows, units
-from paredown.report.html import BADGES
 from paredown.report.view import ReportView
 
 STYLES = {
@@ -30,15 +29,15 @@ def show(view: ReportView, console: Console, paths: Sequence[tuple[str, str]] = 
 
     Names and sentences are printed as text: neither console markup nor escape sequences in them act.
     """
-    class_, badge, _ = BADGES.get(view.decision.exit_status, BADGES[4])
-    console.print(Text(badge, _BADGE_STYLES[class_]))
+    badge = rows.badge(view)
+    console.print(Text(badge.words, _BADGE_STYLES[badge.class_]))
     console.print(_text(view.decision.paragraph))
     if view.model.caution:
         console.print(_text(f"Caution: {view.model.caution}", "yellow"))
     for note in (*view.notes, *view.asked.notes):
         console.print(_text(note, "dim"))
     ladder = rows.ladder(view)
-    console.print(_candidates(ladder))
+    console.print(_candidates(ladder, view.chosen))
     for row in ladder:
         if row.failed:
             console.print(_text(f"{row.name} ended at {row.stage}: {units.one_line(row.why)}", "red"))
@@ -51,14 +50,14 @@ def show(view: ReportView, console: Console, paths: Sequence[tuple[str, str]] = 
     _print_paths(view, console, paths)
 
 
-def _candidates(ladder: Sequence[rows.LadderRow]) -> Table:
+def _candidates(ladder: Sequence[rows.LadderRow], chosen: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     table.add_column("Candidate", overflow="fold", min_width=14)
     for name in ("Verdict", "Speed", "Weights", "KL", "Drop"):
         table.add_column(name, justify="left" if name == "Verdict" else "right", no_wrap=True)
     for row in ladder:
         table.add_row(
-            _text(f"{row.name} (chosen)" if row.chosen else row.name, "bold" if row.chosen else ""),
+            _text(f"{row.name} ({chosen})" if row.chosen else row.name, "bold" if row.chosen else ""),
             Text(row.verdict, STYLES[row.verdict]),
             _text(_short(row.speed.text, known=row.speed.value is not None)),
             _text(_short(row.weights.percent, known=row.weights.value is not None)),

@@ -54,7 +54,15 @@ def _signed(text: str) -> str:
 
 
 def size(value: float) -> str:
-    """Bytes in binary units."""
+    """Bytes in decimal units, as the decision paragraph has them."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(value) >= scale:
+            return f"{number(value / scale)}{NBSP}{unit}"
+    return f"{value:,.0f}{NBSP}B"
+
+
+def binary_size(value: float) -> str:
+    """Bytes in binary units: memory and caches of a machine, and targets that were asked in them."""
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if abs(value) >= scale:
             return f"{number(value / scale)}{NBSP}{unit}"
@@ -115,6 +123,8 @@ def value_text(value: float, unit: str) -> str:
     """`value`, given in a base unit, in the unit a person reads."""
     if unit in _BYTES:
         return size(value)
+    if unit == "binary bytes":
+        return binary_size(value)
     if unit in _SECONDS:
         return duration(value)
     if unit in ("ns", "ms", "us"):
@@ -158,10 +168,11 @@ def _apart(text: str) -> tuple[str, str]:
 
 
 def figure_text(figure: Figure | None, absent: str = "") -> str:
-    """The value with its unit; or `not measured (why)`."""
+    """The value with its unit; or `not measured (why)`; that of a void trial says so."""
     if figure is None or figure.value is None:
         return missing_text(figure.missing if figure else absent)
-    return value_text(figure.value, figure.unit)
+    shown = value_text(figure.value, figure.unit)
+    return f"{shown}, not to be used ({one_line(figure.note)})" if figure.void else shown
 
 
 def missing_text(why: str = "") -> str:

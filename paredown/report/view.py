@@ -22,6 +22,7 @@ WEIGHT_BYTES = "weight_bytes"
 DISK_BYTES = "disk_bytes"
 PEAK_MEMORY = "peak_memory"
 COST = "cost"
+QUALITY_DROP = "quality_drop"
 
 BASELINE = "baseline"
 """The name under which placements, forests and tooltips show the model as it is."""
@@ -185,5 +186,10 @@ class ReportView:
 
     @property
     def choice(self) -> CandidateView | None:
-        """The recommended candidate; also when it only comes closest (exit status 3) or needs more prompts (4)."""
-        return self.candidate(self.decision.recommended)
+        """The candidate that the decision is about: the recommended one, else the one that comes closest."""
+        return self.candidate(self.decision.recommended or self.decision.closest)
+
+    @property
+    def chosen(self) -> str:
+        """What the choice is called: `chosen`, or `closest` when nothing is recommended."""
+        return "chosen" if self.decision.recommended else "closest"

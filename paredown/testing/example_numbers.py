@@ -106,9 +106,15 @@ def _verdict(name: str, counts: PairedCounts, margin: float, *, gated: bool) -> 
         baseline_score=(counts.both_right + counts.lost) / n, candidate_score=(counts.both_right + counts.gained) / n,
         drop=drop, low=low, high=high, p_value=None if n < 10 else min(1.0, math.exp(-abs(drop) * math.sqrt(n) * 6)),
         verdict=verdict, reason=f"the drop is {sign} the margin of {100 * margin:g} points",
-        more_prompts=max(20, 25 * round(n * 0.1)) if verdict is Verdict.INVESTIGATE else None,
+        more_prompts=_more_prompts(counts, margin) if verdict is Verdict.INVESTIGATE else None,
         discriminating=name != "structured output", regressed=verdict is Verdict.REJECT, smallest_visible_drop=2.71 / n,
     )  # fmt: skip
+
+
+def _more_prompts(counts: PairedCounts, margin: float) -> int:
+    """By the normal approximation for 80 % power, with at least 2 % of answers flipping; to the next ten."""
+    flips = max(0.02, (counts.lost + counts.gained) / counts.n)
+    return max(10, 10 * math.ceil(((1.645 + 0.842) ** 2 * flips / margin**2 - counts.n) / 10))
 
 
 def figures(name: str, speed: float, weight_bytes: int, seed: int) -> tuple[Figure, ...]:

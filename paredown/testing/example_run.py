@@ -92,14 +92,14 @@ def nothing_meets() -> ExampleRun:
         "3.9 times as fast as the baseline where you asked for 4.5. The 4-bit candidates are fast enough and lose "
         "more than the 3 points that you allow."
     )
-    return _run(numbers.CANDIDATES, "onnx-int8", Verdict.SHIP, 3, paragraph, share=1.0, speed_target=4.5)
+    return _run(numbers.CANDIDATES, "onnx-int8", Verdict.INVESTIGATE, 3, paragraph, share=1.0, speed_target=4.5)
 
 
 def investigate() -> ExampleRun:
     """Too few prompts to tell: exit status 4."""
     paragraph = (
         "Too few prompts to tell. openvino-int8 is fast and small enough, and no difference in quality was found, but "
-        "60 prompts cannot show a margin of 3 points. About 150 more would: add them with --golden more.jsonl."
+        "60 prompts cannot show a margin of 3 points. About 80 more would: add them with --golden more.jsonl."
     )
     return _run(numbers.CANDIDATES, "openvino-int8", Verdict.INVESTIGATE, 4, paragraph, share=0.1)
 
@@ -152,7 +152,7 @@ def unknown() -> ExampleRun:
         for c in run.candidates
     )  # fmt: skip
     paragraph = "Nothing could be measured on this machine, so nothing can be said."
-    decision = replace(run.decision, verdict=Verdict.INVESTIGATE, exit_status=4, paragraph=paragraph)
+    decision = replace(run.decision, recommended=None, verdict=Verdict.INVESTIGATE, exit_status=4, paragraph=paragraph)
     blanked = replace(
         run, decision=decision, baseline=blank(run.baseline), noise_floor=(), worst=(),
         ceilings=Ceilings((), (), {"bandwidth": why, "matrix": why}),
@@ -200,14 +200,15 @@ def _run(
         Target(
             "decode_speed", Comparison.AT_LEAST, speed_target, "x", f"decode_speed>={speed_target:g}x", relative=True
         ),
-        Target("weight_bytes", Comparison.AT_MOST, 0.6, "%", "weight_bytes<=60%", relative=True),
+        Target("weight_bytes", Comparison.AT_MOST, 0.6, "x", "weight_bytes<=60%", relative=True),
         Target("quality_drop", Comparison.AT_MOST, 0.03, "pt", "quality_drop<=3pt"),
     )
     baseline = _served("baseline", "transformers", numbers.BASELINE_SPEED, 1.0, 1)
     candidates = tuple(_candidate(row, targets, baseline, share, seed) for seed, row in enumerate(rows, 2))
+    recommended = chosen if exit_status == 0 else None
     decision = Decision(
-        chosen, verdict, exit_status, paragraph, tuple(c.verdict for c in candidates), _left_out(),
-        f"runs/example/artifacts/{chosen}", f"paredown serve runs/example --candidate {chosen}",
+        recommended, verdict, exit_status, paragraph, tuple(c.verdict for c in candidates), _left_out(),
+        f"runs/example/artifacts/{chosen}", f"paredown serve runs/example --candidate {chosen}", chosen,
     )  # fmt: skip
     return ExampleRun(
         model_name="demo", targets=targets, traffic=_traffic(), golden=(("built-in", 600),), model=_model(),
@@ -242,7 +243,7 @@ def _target(
     target: Target, served: ExampleServed, baseline: ExampleServed, drop: float | None, high: float | None
 ) -> TargetResult:
     if target.metric == "quality_drop":
-        figure = Figure("quality_drop", "pt", drop, 600, high=high)
+        figure = Figure("quality_drop", "fraction", drop, 600, high=high)
         met = high is not None and high < target.value
         return TargetResult(target, figure, None, None, met, "upper limit of the drop against the margin")
     now = next(f for f in served.figures if f.name == target.metric)

@@ -52,6 +52,7 @@ class Page:
     requests: list[str] = field(default_factory=list)
     waiting: dict[int, asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
     loaded: asyncio.Event = field(default_factory=asyncio.Event)
+    scheme: list[dict[str, str]] = field(default_factory=list)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -95,8 +96,8 @@ class Page:
         await self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        await self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        await self.call("Emulation.setEmulatedMedia", features=self.scheme)
         self.loaded.clear()
         await self.call("Page.navigate", url=file.resolve().as_uri())
         await asyncio.wait_for(self.loaded.wait(), 30)
@@ -138,6 +139,10 @@ class Visit:
         if self.screenshots:
             name = f"{file.stem}-{width}{'-dark' if dark else ''}.png"
             self.runner.run(self.page.screenshot(self.screenshots / name))
+
+    def media(self, name: str) -> None:
+        """`print`, or empty for the screen; the colour scheme stays as it was."""
+        self.runner.run(self.page.call("Emulation.setEmulatedMedia", media=name, features=self.page.scheme))
 
     def value(self, expression: str) -> Any:
         return self.runner.run(self.page.value(expression))

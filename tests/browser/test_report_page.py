@@ -210,11 +210,58 @@ def test_the_ladder_sorts_by_a_heading_and_unknown_stays_last(visit: Any, pages:
     assert visit.value("document.querySelector('.ladder thead th:nth-child(4)').ariaSort") == "descending"
 
 
-def test_worst_answers_are_filtered_by_slice(visit: Any, pages: dict[str, Path]) -> None:
-    visit.open(pages["ship"])
+def _choose(visit: Any, select: str, value: str) -> None:
     visit.value(
-        "(() => { const s = document.getElementById('slice-filter'); s.value = 'tool calls';"
+        f"(() => {{ const s = document.getElementById('{select}'); s.value = '{value}';"
         "s.dispatchEvent(new Event('change')); })()"
     )
+
+
+def test_worst_answers_are_filtered_by_slice_and_candidate(visit: Any, tmp_path: Path) -> None:
+    view = example_view(SCENARIOS["ship"]())
+    others = tuple(replace(worst, candidate="onnx-int8") for worst in view.worst)
+    file = tmp_path / "two.html"
+    file.write_text(html.render(replace(view, worst=view.worst + others)), "utf-8")
     shown = "[...document.querySelectorAll('article.pair')].filter(p => p.getClientRects().length)"
-    assert visit.value(f"{shown}.map(p => p.dataset.slice)") == ["tool calls"]
+    visit.open(file)
+    assert visit.value(f"{shown}.length") == 6
+    _choose(visit, "slice-filter", "tool calls")
+    assert visit.value(f"{shown}.map(p => p.dataset.slice)") == ["tool calls", "tool calls"]
+    _choose(visit, "candidate-filter", "onnx-int8")
+    assert visit.value(f"{shown}.map(p => p.dataset.candidate)") == ["onnx-int8"]
+    assert visit.value("document.getElementById('shown').textContent") == "1 shown"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_names_without_a_place_to_break_do_not_widen_the_page(visit: Any, tmp_path: Path, width: int) -> None:
+    view = example_view(SCENARIOS["many"]())
+    long = "a_name_without_any_place_to_break_it_" * 6
+    chosen = view.choice
+    assert chosen is not None
+    renamed = replace(
+        chosen,
+        planned=replace(chosen.planned, name=long, engine=long, adjustments=(long,)),
+        verdict=replace(chosen.verdict, candidate=long, reasons=(long,)),
+        measured=replace(chosen.measured, name=long),
+    )
+    file = tmp_path / "long.html"
+    wide = replace(
+        view,
+        model=replace(view.model, name=long, caution=long),
+        candidates=tuple(renamed if c is chosen else c for c in view.candidates),
+        decision=replace(view.decision, recommended=long, paragraph=long, artifact=long, serve_command=long),
+        notes=(long,),
+    )
+    file.write_text(html.render(wide), "utf-8")
+    visit.open(file, width=width)
+    assert visit.value("document.documentElement.scrollWidth") <= width
+    assert visit.value(OVERLAPS) == []
+
+
+def test_a_printed_page_is_light_and_has_no_navigation(visit: Any, pages: dict[str, Path]) -> None:
+    visit.open(pages["ship"], dark=True)
+    visit.media("print")
+    assert visit.value("getComputedStyle(document.querySelector('header nav')).display") == "none"
+    assert visit.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert visit.value("getComputedStyle(document.body).color") == "rgb(22, 32, 44)"
+    visit.media("")

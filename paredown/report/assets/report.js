@@ -55,16 +55,17 @@
     });
   });
 
-  // Worst answers of one slice.
-  var filter = document.getElementById("slice-filter");
-  if (filter) {
-    filter.addEventListener("change", function () {
-      var shown = 0;
-      document.querySelectorAll("article.pair").forEach(function (pair) {
-        pair.hidden = filter.value !== "" && pair.dataset.slice !== filter.value;
-        if (!pair.hidden) { shown += 1; }
+  // Worst answers of one slice, of one candidate.
+  var filters = Array.prototype.slice.call(document.querySelectorAll("select[data-key]"));
+  function sift() {
+    var shown = 0;
+    document.querySelectorAll("article.pair").forEach(function (pair) {
+      pair.hidden = filters.some(function (filter) {
+        return filter.value !== "" && pair.dataset[filter.dataset.key] !== filter.value;
       });
-      document.getElementById("shown").textContent = shown + " shown";
+      if (!pair.hidden) { shown += 1; }
     });
+    document.getElementById("shown").textContent = shown + " shown";
   }
+  filters.forEach(function (filter) { filter.addEventListener("change", sift); });
 }());

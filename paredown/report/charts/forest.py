@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from paredown.report.charts.canvas import Scale, frame, line, marker, shorten, tag, text, x_axis
+from paredown.report.charts.canvas import Scale, frame, line, marker, shorten, tag, text, text_width, x_axis
 from paredown.report.charts.pareto import SHAPES
 from paredown.report.units import NBSP, points
 
@@ -63,7 +63,7 @@ def _row(row: Row, across: Scale, y: float, *, narrow: bool, width: float) -> Ma
     parts = []
     bar_y = y + 12 if narrow else y
     if narrow:
-        name = shorten(f"{row.name} · {role}", width - 36 - 6.6 * len(row.right))
+        name = shorten(f"gate: {row.name}" if row.gated else row.name, width - 36 - text_width(row.right, 10))
         parts += [text(14, y - 6, name, "label"), text(width - 14, y - 6, row.right, "tick", "end")]
     else:
         parts += [text(4, y, shorten(row.name, 178), "label"), text(4, y + 13, role, "tick")]

@@ -104,11 +104,14 @@ def _cheapest(anchor: Anchor, area: Box, taken: Sequence[Box], lines: Sequence[B
     least, best = math.inf, None
     for content, shortened in ((anchor.text, 0.0), (anchor.short or anchor.text, 60.0)):
         for distance in (3.0, 10.0, 18.0, 28.0, 40.0, 54.0):
+            least_here = distance + shortened + (15.0 if distance > NEAR_PX else 0.0)
+            if least_here >= least:
+                break
             for box in _around(anchor, content, distance):
-                cost = distance + shortened + (15.0 if distance > NEAR_PX else 0.0)
+                cost = least_here + (0.0 if box.inside(area) else 1e6)
                 cost += 50.0 * sum(box.overlap(other) for other in taken)
-                cost += 0.15 * sum(box.overlap(other) for other in lines)
-                cost += 0.0 if box.inside(area) else 1e6
+                if cost < least:
+                    cost += 0.15 * sum(box.overlap(other) for other in lines)
                 if cost < least:
                     least, best = cost, Label(content, box, leader=distance > NEAR_PX)
     assert best is not None

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from paredown.report.charts.canvas import Scale, frame, line, log_domain, marker, path, tag, x_axis, y_axis
+from paredown.report.charts.canvas import Scale, frame, line, log_domain, marker, path, shorten, tag, x_axis, y_axis
 from paredown.report.charts.labels import Anchor, Box, along, drawn, place
 
 SHAPES = {"SHIP": "circle", "INVESTIGATE": "square", "REJECT": "triangle", "": "cross"}
 """Verdict → marker, so that colour is not the only difference; the empty verdict is the baseline's."""
+
+LONGEST_NAME_PX = 150.0
 
 
 @dataclass(frozen=True)
@@ -121,11 +123,12 @@ def _labels(
     *,
     names: bool,
 ) -> Markup:
-    anchors = [
-        Anchor(
-            x, y, f"{p.number} {p.name}".strip() if names else p.number or p.name, p.number, 12.0 if p.chosen else 7.0
-        )
-        for p, x, y in spots
-    ]
+    anchors = [Anchor(x, y, _label(p, names=names), p.number, 12.0 if p.chosen else 7.0) for p, x, y in spots]
     classes = ["label chosen" if p.chosen else "label" for p, _, _ in spots]
     return drawn(anchors, place(anchors, area, obstacles, lines), classes)
+
+
+def _label(point: Point, *, names: bool) -> str:
+    if not names and point.number:
+        return point.number
+    return f"{point.number} {shorten(point.name, LONGEST_NAME_PX)}".strip()

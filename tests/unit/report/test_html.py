@@ -130,7 +130,9 @@ def test_a_view_without_choice_candidates_or_evidence_still_renders(ship):
         ship, candidates=(), ceilings=None, noise_floor=(), worst=(), notes=(),
         asked=replace(ship.asked, targets=(), traffic=(), golden=()),
         baseline=replace(ship.baseline, artifact=None, figures=(), under=(), placements=()),
-        decision=replace(ship.decision, recommended=None, candidates=(), left_out=(), artifact="", serve_command=""),
+        decision=replace(
+            ship.decision, recommended=None, closest="", candidates=(), left_out=(), artifact="", serve_command=""
+        ),
     )  # fmt: skip
     assert [s["id"] for s in Page(html.render(bare)).all("section")] == SECTIONS
 

@@ -4,6 +4,7 @@ import pytest
 
 from paredown.records.artifact import Artifact
 from paredown.records.figure import Figure
+from paredown.records.verdict import Verdict
 from paredown.report import rows
 from paredown.report.example import view as example_view
 from paredown.report.units import NBSP
@@ -37,6 +38,14 @@ def test_a_ratio_to_an_unknown_or_zero_baseline_is_unknown():
     assert rows.ratio_of(None, known, "ended at apply").text == "not measured (ended at apply)"
 
 
+def test_a_figure_of_a_void_trial_makes_no_ratio():
+    void = Figure("m", "s", 8.0, 5, note="void: requests were sent late")
+    assert rows.ratio_of(void, Figure("m", "s", 2.0)).text == "not measured (void: requests were sent late)"
+    assert rows.ratio_of(Figure("m", "s", 2.0), void).text == (
+        "not measured (of the baseline: void: requests were sent late)"
+    )
+
+
 def test_the_ladder_attributes_speed_to_bits_against_the_same_engine(ship):
     row = by_name(ship)["openvino-int8"]
     wide = by_name(ship)["openvino-fp16"]
@@ -53,7 +62,7 @@ def test_a_twin_that_was_not_run_is_named(ship):
 def test_predictions_stand_beside_what_was_measured(ship):
     assert [t.replace(NBSP, " ") for t in by_name(ship)["openvino-int8"].predicted] == [
         "speed 3.00 → 3.63×",
-        "weights 131 → 131 MiB",
+        "weights 137 → 137 MB",
     ]
 
 
@@ -88,7 +97,7 @@ def test_targets_say_asked_got_and_met(ship):
 
 
 def test_without_a_choice_no_target_is_met(ship):
-    nobody = replace(ship, decision=replace(ship.decision, recommended=None))
+    nobody = replace(ship, decision=replace(ship.decision, recommended=None, closest=""))
     assert {t.state for t in rows.targets(nobody)} == {"unknown"}
     assert rows.triangle(nobody) is None
 
@@ -108,6 +117,43 @@ def test_a_price_makes_cost_the_corner(ship):
     cost = rows.triangle(replace(ship, baseline=priced(ship.baseline, 0.8), candidates=candidates))[1]
     assert cost.better == pytest.approx(4)
     assert "stands for cost" not in cost.detail
+
+
+def test_a_gate_that_was_judged_stands_before_one_without_scores(ship):
+    gate = ship.choice.verdict.slices[0]
+    unscored = replace(gate, slice="zero tolerance", drop=None, low=None, high=None)
+    assert rows.worst_gate(replace(ship.choice.verdict, slices=(unscored, gate))) is gate
+
+
+def test_limits_carry_their_level(ship):
+    gate = replace(ship.choice.verdict.slices[0], level=0.975)
+    assert rows.limits_name(gate).replace(NBSP, " ") == "one-sided 97.5 % limits"
+
+
+def test_a_target_asked_in_binary_units_is_answered_in_them(ship):
+    result = ship.choice.verdict.targets[1]
+    target = replace(result.target, text="weight_bytes<=1GiB", relative=False, unit="B", value=2.0**30)
+    verdict = replace(ship.choice.verdict, targets=(replace(result, target=target),))
+    candidates = tuple(replace(c, verdict=verdict) if c is ship.choice else c for c in ship.candidates)
+    assert rows.targets(replace(ship, candidates=candidates))[0].got.replace(NBSP, " ") == "131 MiB"
+
+
+def test_a_drop_is_shown_in_points(ship):
+    assert rows.targets(ship)[2].got.replace(NBSP, " ") == "+0.5 pt"
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "words"),
+    [(0, "SHIP", "SHIP"), (3, "SHIP", "TARGETS NOT MET"), (3, "REJECT", "REJECT"), (4, "SHIP", "INVESTIGATE")],
+)
+def test_the_badge_follows_exit_status_and_verdict(ship, status, verdict, words):
+    decision = replace(ship.decision, exit_status=status, verdict=Verdict(verdict))
+    assert rows.badge(replace(ship, decision=decision)).words == words
+
+
+def test_without_a_recommendation_the_closest_candidate_is_shown():
+    view = example_view(example_run.nothing_meets())
+    assert (view.choice.name, view.chosen) == ("onnx-int8", "closest")
 
 
 def test_gates_come_first_and_then_the_slice_that_may_have_lost_most(ship):

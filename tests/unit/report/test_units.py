@@ -18,7 +18,7 @@ def plain(text: str) -> str:
         (240.0, "s", "4 min"),
         (0.0000031, "s", "3.10 µs"),
         (0, "s", "0 s"),
-        (269_030_784, "B", "257 MiB"),
+        (269_030_784, "B", "269 MB"),
         (512, "B", "512 B"),
         (77.13, "tok/s", "77.1 tok/s"),
         (0.6129, "fraction", "61.3 %"),
@@ -46,6 +46,11 @@ def test_an_unknown_figure_says_why_and_is_never_zero():
     assert units.figure_text(figure) == "not measured (no energy counter on this machine)"
     assert units.spread_text(figure) == ""
     assert units.figure_text(None, "its engine died") == "not measured (its engine died)"
+
+
+def test_a_figure_of_a_void_trial_says_that_it_may_not_be_used():
+    figure = Figure("ttft", "s", 0.0425, 60, "p50", note="void: sends were late")
+    assert plain(units.figure_text(figure)) == "42.5 ms, not to be used (void: sends were late)"
 
 
 def test_an_unbounded_side_is_infinity_with_a_round_bracket():
@@ -79,7 +84,7 @@ def test_control_and_direction_characters_are_written_out():
 
 def test_a_change_names_a_shared_unit_once():
     assert plain(units.change(units.ratio(1.3), units.ratio(1.34))) == "1.30 → 1.34×"
-    assert plain(units.change(units.size(2**20), "not measured")) == "1 MiB → not measured"
+    assert plain(units.change(units.binary_size(2**20), "not measured")) == "1 MiB → not measured"
 
 
 def test_ticks_have_no_zeros_after_the_point():
