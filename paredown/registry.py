@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import pkgutil
+import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from paredown.errors import PareDownError, UnknownNameError
@@ -33,6 +35,13 @@ def names(kind: str) -> tuple[str, ...]:
 
 def load(kind: str, name: str) -> Any:
     """The plug-in constant of that name. Raises UnknownNameError, or PlugInError when its file is not right."""
+    return _load(kind, name, tuple(sys.path))
+
+
+@functools.cache
+def _load(kind: str, name: str, search_path: tuple[str, ...]) -> Any:
+    """Looked for once on each search path: reading the metadata of every installed package takes milliseconds."""
+    del search_path
     own, outside = _own(kind), _entry_points(kind)
     if name in own and name in outside:
         raise PlugInError(f"Two {kind} are named {name!r}: paredown's own and {outside[name].value!r}. Rename one.")
@@ -56,6 +65,12 @@ def _own(kind: str) -> set[str]:
 
 
 def _entry_points(kind: str) -> dict[str, importlib.metadata.EntryPoint]:
+    return _scanned(kind, tuple(sys.path))
+
+
+@functools.cache
+def _scanned(kind: str, search_path: tuple[str, ...]) -> dict[str, importlib.metadata.EntryPoint]:
+    del search_path
     found: dict[str, importlib.metadata.EntryPoint] = {}
     for entry in importlib.metadata.entry_points(group=f"paredown.{kind}"):
         if entry.name in found and found[entry.name].value != entry.value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
 from collections.abc import Iterator
@@ -12,34 +11,40 @@ import pytest
 
 from paredown import registry
 from paredown.contracts import Evidence, LeftOut, PlanFacts, Proposal
+from paredown.records.artifact import ModelFacts
 from paredown.records.events import Block, ChunkEvent, RequestEvents, Trial
 from paredown.records.figure import Samples
 from paredown.records.golden import Answer, GoldenItem
+from paredown.records.machine import Machine
 from paredown.records.traffic import Message
-from paredown.testing.records import machine, model_facts
+from paredown.testing.extension import declare
 
 TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
 EXAMPLES = dict(re.findall(r"```python (\S+)\n(.*?)```", TEXT, flags=re.DOTALL))
+
+
+def facts(cores: int) -> PlanFacts:
+    shape = {"layers": 2, "hidden_size": 64, "heads": 4, "kv_heads": 2, "head_dim": 16, "vocabulary": 256}
+    model = ModelFacts(
+        "m", Path("m"), "llama", "bfloat16", 1000, 900, context_length=512, tied_head=True, kv_bytes_per_token=64,
+        linears=(), has_chat_template=True, **shape,
+    )  # fmt: skip
+    return PlanFacts(model, Machine("", "Linux", "cpu", cores, cores, (), 2**34, (), {}))
 
 
 @pytest.fixture(autouse=True)
 def extension(tmp_path: Path) -> Iterator[None]:
     """An installed package, outside paredown, that holds the examples and declares them as entry points."""
     package = tmp_path / "paredown_examples"
-    groups: dict[str, list[str]] = {}
+    declared: dict[str, dict[str, str]] = {}
     for name, code in EXAMPLES.items():
         kind, file = name.split("/")
         (package / kind).mkdir(parents=True, exist_ok=True)
         (package / kind / file).write_text(code)
         stem = file.removesuffix(".py")
-        groups.setdefault(kind, []).append(f"{stem} = paredown_examples.{kind}.{stem}:{registry.KINDS[kind]}")
-    information = tmp_path / "paredown_examples-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: paredown-examples\nVersion: 1.0\n")
-    sections = [f"[paredown.{kind}]\n" + "\n".join(lines) for kind, lines in groups.items()]
-    (information / "entry_points.txt").write_text("\n\n".join(sections))
+        declared.setdefault(kind, {})[stem] = f"paredown_examples.{kind}.{stem}:{registry.KINDS[kind]}"
+    declare(tmp_path, declared)
     sys.path.insert(0, str(tmp_path))
-    importlib.invalidate_caches()
     yield
     sys.path.remove(str(tmp_path))
     for module in [name for name in sys.modules if name.startswith("paredown_examples")]:
@@ -78,10 +83,10 @@ def test_the_scorer_of_the_page_refuses_an_item_without_an_answer() -> None:
 
 def test_the_technique_of_the_page_offers_a_setting_where_there_are_cores_and_says_why_not_elsewhere() -> None:
     technique = registry.technique("one_thread")
-    (offer,) = technique.propose(PlanFacts(model_facts(), machine(usable_cores=4)))
+    (offer,) = technique.propose(facts(cores=4))
     assert isinstance(offer, Proposal)
     assert offer.engine_options == {"threads": 1}
-    (left_out,) = technique.propose(PlanFacts(model_facts(), machine(usable_cores=1)))
+    (left_out,) = technique.propose(facts(cores=1))
     assert isinstance(left_out, LeftOut)
     assert "one core" in left_out.reason
 
