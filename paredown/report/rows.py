@@ -227,7 +227,9 @@ def same_engine_text(view: ReportView, candidate: CandidateView) -> str:
     weights = ratio_of(candidate.measured.figure(WEIGHT_BYTES), measured.figure(WEIGHT_BYTES))
     if speed.value is None and weights.value is None:
         return f"{units.NOT_MEASURED} against {measured.name}"
-    return f"{speed.text} speed, {weights.percent} of the bytes of {measured.name}"
+    faster = f"{speed.text} speed" if speed.value is not None else f"speed {units.NOT_MEASURED}"
+    smaller = f"{weights.percent} of the bytes" if weights.value is not None else f"bytes {units.NOT_MEASURED}"
+    return f"{faster}, {smaller} of {measured.name}"
 
 
 @dataclass(frozen=True)
@@ -369,10 +371,10 @@ def limits_name(row: SliceVerdict) -> str:
 
 
 def more_prompts_text(row: SliceVerdict) -> str:
-    if row.verdict.value != "INVESTIGATE":
+    """How many more prompts would decide, unless the reason has said so already."""
+    if row.verdict is not Verdict.INVESTIGATE:
         return ""
-    return (
-        f"{row.more_prompts:,} more prompts would decide"
-        if row.more_prompts is not None
-        else "more prompts cannot decide this"
-    )
+    if row.more_prompts is None:
+        return "more prompts cannot decide this"
+    said = f"{row.more_prompts} more" in row.reason or f"{row.more_prompts:,} more" in row.reason
+    return "" if said else f"{row.more_prompts:,} more prompts would decide"

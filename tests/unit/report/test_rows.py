@@ -156,6 +156,19 @@ def test_without_a_recommendation_the_closest_candidate_is_shown():
     assert (view.choice.name, view.chosen) == ("onnx-int8", "closest")
 
 
+def test_prompts_needed_are_said_once(ship):
+    row = replace(ship.choice.verdict.slices[0], verdict=Verdict.INVESTIGATE, more_prompts=1200)
+    assert rows.more_prompts_text(row) == "1,200 more prompts would decide"
+    assert rows.more_prompts_text(replace(row, reason="Expect to need about 1,200 more.")) == ""
+    assert rows.more_prompts_text(replace(row, more_prompts=None)) == "more prompts cannot decide this"
+    assert rows.more_prompts_text(replace(row, verdict=Verdict.SHIP)) == ""
+
+
+def test_bits_of_a_candidate_that_was_not_timed_still_have_their_size():
+    row = by_name(example_view(example_run.crashed()))["onnx-int4"]
+    assert row.same_engine.replace(NBSP, " ") == "speed not measured, 20 % of the bytes of onnx-fp32"
+
+
 def test_gates_come_first_and_then_the_slice_that_may_have_lost_most(ship):
     judged = rows.slice_rows(ship.choice)
     assert judged[0].gated
