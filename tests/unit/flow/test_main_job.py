@@ -1,0 +1,166 @@
+"""The main job on the fake engine: the ladder, the gates, one confirmation, the record."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from paredown.errors import RecordError, RunInUseError, UserError
+from paredown.flow import again
+from paredown.flow.climb import Climb
+from paredown.flow.evidence import Confirmed
+from paredown.flow.run import Finished
+from paredown.flow.verify import verify
+from paredown.records.verdict import Verdict
+from paredown.store.lock import exclusive
+from paredown.store.run_store import RunStore
+
+
+def verdict_of(finished: Finished, name: str):
+    return next(v for v in finished.decision.candidates if v.candidate == name)
+
+
+def test_the_run_ships_the_candidate_that_meets_every_target(finished: Finished) -> None:
+    assert finished.decision.recommended == "fake_8bit"
+    assert finished.decision.verdict is Verdict.SHIP
+    assert finished.decision.exit_status == 0
+
+
+def test_it_stops_at_the_first_rung_that_meets_every_target_and_says_what_it_did_not_try(finished: Finished) -> None:
+    assert "fake_4bit" not in {v.candidate for v in finished.decision.candidates}
+    (left,) = [one for one in finished.decision.left_out if one.name == "fake_4bit"]
+    assert "every target was met" in left.reason
+
+
+def test_a_candidate_whose_engine_dies_is_an_outcome_and_the_run_goes_on(finished: Finished) -> None:
+    crashed = verdict_of(finished, "fake_crash")
+    assert crashed.stage == "smoke"
+    assert "killed by signal 9" in crashed.error
+
+
+def test_only_the_chosen_candidate_is_confirmed_and_once(finished: Finished, world) -> None:
+    with RunStore(world.directory / "finished", read_only=True) as store:
+        (entry,) = store.entries("confirmed")
+        assert entry.key.startswith("fake_8bit/confirmation/")
+        assert store.get("confirmed", entry.key, Confirmed).alpha == pytest.approx(0.04)
+
+
+def test_the_confirmation_is_on_prompts_that_chose_nothing(finished: Finished) -> None:
+    chosen = verdict_of(finished, "fake_8bit")
+    (gate,) = [s for s in chosen.slices if s.gated]
+    assert chosen.stage == "confirmation"
+    assert gate.counts.n == 180
+
+
+def test_the_paragraph_ends_with_artifact_command_and_digest(finished: Finished) -> None:
+    paragraph = finished.decision.paragraph
+    assert str(finished.decision.artifact) in paragraph
+    assert "paredown serve" in paragraph
+    assert "Record: " in paragraph
+
+
+def test_the_same_command_again_measures_nothing(finished: Finished, world) -> None:
+    directory = world.directory / "finished"
+    with RunStore(directory, read_only=True) as store:
+        before = {(e.kind, e.key) for e in store.entries()}
+    again_finished = world.run(
+        "finished", techniques={"only": ["fake_lossless", "fake_8bit", "fake_crash", "fake_4bit"]}
+    )
+    with RunStore(directory, read_only=True) as store:
+        after = [(e.kind, e.key) for e in store.entries()]
+    assert {pair for pair in after if pair[0] in {"trial", "blocks", "answers", "evaluation"}} == {
+        pair for pair in before if pair[0] in {"trial", "blocks", "answers", "evaluation"}
+    }
+    assert again_finished.decision.recommended == "fake_8bit"
+
+
+def test_a_request_that_differs_is_refused_in_the_same_directory(finished: Finished, world) -> None:
+    with pytest.raises(UserError, match=r"another request \(different: seed"):
+        world.run("finished", seed=5, techniques={"only": ["fake_lossless", "fake_8bit", "fake_crash", "fake_4bit"]})
+
+
+def test_two_runs_in_one_directory_are_refused(finished: Finished, world) -> None:
+    with exclusive(world.directory / "finished"), pytest.raises(RunInUseError, match="--run-dir"):
+        world.run("finished")
+
+
+def test_verify_comes_to_the_same_figures_and_verdict(finished: Finished, world) -> None:
+    found = verify(world.directory / "finished")
+    assert found.decision.recommended == "fake_8bit"
+    assert found.candidates == 3
+    assert found.figures > 20
+
+
+def test_verify_accepts_the_published_digest_and_no_other(finished: Finished, world) -> None:
+    published = finished.decision.paragraph.rpartition("Record: ")[2].rstrip(".")
+    verify(world.directory / "finished", published)
+    with pytest.raises(RecordError, match="never had the digest"):
+        verify(world.directory / "finished", "0" * 64)
+
+
+@pytest.fixture
+def copy(finished: Finished, world, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(world.directory / "finished", tmp_path / "copy"))
+
+
+def test_verify_fails_when_a_byte_of_the_raw_events_was_changed(copy: Path) -> None:
+    file = next((copy / "files").rglob("*.gz"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(bytes(content))
+    with pytest.raises(RecordError, match="was changed"):
+        verify(copy)
+
+
+def test_verify_fails_when_the_verdict_was_rewritten_with_a_whole_new_chain(copy: Path) -> None:
+    """Whoever rewrites the chain too is caught because the raw data still say otherwise."""
+    from paredown.store import run_store
+
+    with RunStore(copy, read_only=True) as store:
+        entries = list(store.entries())
+    database = sqlite3.connect(copy / "record.sqlite")
+    previous = "0" * 64
+    for entry in entries:
+        body = entry.body.replace('"exit_status":0', '"exit_status":3') if entry.kind == "decision" else entry.body
+        chain = run_store.chain_digest(
+            previous, entry.seq, entry.kind, entry.key, body, entry.bulk, entry.created_unix_ns
+        )
+        database.execute("UPDATE entries SET body = ?, chain = ? WHERE seq = ?", (body, chain, entry.seq))
+        previous = chain
+    database.commit()
+    database.close()
+    with pytest.raises(RecordError, match=r"decision: exit_status was recorded as 3 and comes out as 0"):
+        verify(copy)
+
+
+def test_the_report_can_be_made_again_from_the_record_alone(finished: Finished, copy: Path, world) -> None:
+    shown = again.view_of(copy)
+    assert shown.decision.recommended == "fake_8bit"
+    assert [c.name for c in shown.candidates] == ["fake_lossless", "fake_8bit", "fake_crash"]
+
+
+def test_exhaust_goes_on_and_rejects_four_bits_that_lose_answers(world) -> None:
+    finished = world.run("exhausted", techniques={"only": ["fake_8bit", "fake_4bit", "fake_nothing"]}, exhaust=True)
+    assert finished.decision.recommended == "fake_8bit"
+    assert verdict_of(finished, "fake_4bit").verdict is Verdict.REJECT
+    assert "nothing was optimized" in verdict_of(finished, "fake_nothing").error
+
+
+def test_when_nothing_meets_the_targets_the_closest_is_named(world) -> None:
+    finished = world.run("missed", techniques={"only": ["fake_lossless", "fake_oom"]})
+    assert finished.decision.exit_status == 3
+    assert finished.decision.recommended is None
+    assert finished.decision.closest == "fake_lossless"
+    assert "Out of memory" in verdict_of(finished, "fake_oom").error
+
+
+def test_a_used_up_budget_leaves_the_rest_for_the_same_command(world) -> None:
+    stopped = world.run("budget", techniques={"only": ["fake_8bit"]}, budget="1s")
+    with RunStore(world.directory / "budget", read_only=True) as store:
+        climbed = store.get("climb", "run", Climb)
+    assert climbed.tried == ()
+    assert "time budget" in climbed.left_out[0].reason
+    assert stopped.decision.exit_status in (3, 4)
