@@ -69,7 +69,7 @@ def _from_hub(datasets: Any, source: str) -> Any:
     except Exception as error:
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise UserError(
-            f"Cannot load the data set {name!r}, split {rest[-1]!r}: {first[0]} "
+            f"Cannot load the data set {name!r}, split {rest[-1]!r}: {first[0].rstrip('.')}. "
             "Check the name and the network, or give a JSONL file."
         ) from error
 
