@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +80,15 @@ def start(
     return starters[engine.served_by](launch)
 
 
+def _start_process(
+    launch: _Launch, argv: Sequence[str], run_dir: Path, environment: Mapping[str, str], *, read_stdout: bool
+) -> Process:
+    try:
+        return Process(argv, cwd=run_dir, log=run_dir / "engine.log", environment=environment, read_stdout=read_stdout)
+    except OSError as error:
+        raise EngineDied(f"{launch.engine.name} could not be started: {error}") from error
+
+
 # ── our own host ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -109,12 +118,8 @@ def _start_host(launch: _Launch) -> RunningEngine:
         if socket_dir != run_dir:
             shutil.rmtree(socket_dir, ignore_errors=True)
 
-    process = Process(
-        [str(launch.python), "-P", "-m", "paredown.hosts", str(spec_path)],
-        cwd=run_dir,
-        log=run_dir / "engine.log",
-        environment=_environment(run_dir),
-    )
+    argv = [str(launch.python), "-P", "-m", "paredown.hosts", str(spec_path)]
+    process = _start_process(launch, argv, run_dir, _environment(run_dir), read_stdout=True)
     try:
         ready = _wait_for_ready(launch, process)
     except BaseException:
@@ -200,16 +205,9 @@ def _start_own_server(launch: _Launch) -> RunningEngine:
     )
     command = _filled_in(launch.engine.command(context), launch, endpoint)
     run_dir = Path(tempfile.mkdtemp(prefix="server-", dir=launch.work_dir))
-    try:
-        process = Process(
-            [sys.executable, "-I", parent_death.__file__, str(os.getpid()), *command.argv],
-            cwd=run_dir,
-            log=run_dir / "engine.log",
-            environment={**os.environ, **command.environment_variables},
-            read_stdout=False,
-        )
-    except OSError as error:
-        raise EngineDied(f"{launch.engine.name} could not be started: {error}") from error
+    argv = [sys.executable, "-I", parent_death.__file__, str(os.getpid()), *command.argv]
+    environment = {**os.environ, **command.environment_variables}
+    process = _start_process(launch, argv, run_dir, environment, read_stdout=False)
     try:
         ready_ns = _wait_for_health(launch, process, endpoint, command.health_path)
     except BaseException:

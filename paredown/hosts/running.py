@@ -79,9 +79,12 @@ class RunningEngine:
             return EngineDied("The engine closed the connection, but its process lives on.", self.log_tail())
         return error_of_ended(self._process)
 
-    def raise_if_ended(self) -> None:
-        """Raises EngineOutOfMemory or EngineDied when the process has ended; for use after a failed request."""
-        if not self.alive():
+    def raise_if_ended(self, *, grace_s: float = 0.5) -> None:
+        """Raises EngineOutOfMemory or EngineDied when the process has ended; for use after a failed request.
+
+        A dying process closes its connections before it has ended, so it gets `grace_s` to do so.
+        """
+        if self._process is not None and self._process.wait(grace_s):
             raise self.why_it_ended()
 
     def scoring(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> ScoringClient:

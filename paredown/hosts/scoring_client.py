@@ -24,7 +24,7 @@ class HostInfo:
 
     computed_tokens: tokens that went through the model for scoring (shared prefixes once, no padding)
     batching_seen:   most requests that got a token in one step; 0 before the first one
-    context_length:  positions of the model; stop_ids: tokens that end a generation
+    context_length:  positions of the model, 0 = its files do not say; stop_ids: tokens that end a generation
     """
 
     computed_tokens: int
@@ -86,7 +86,10 @@ class ScoringClient:
     def info(self) -> HostInfo:
         header = self._call({"op": "info"}).header
         return HostInfo(
-            header["computed_tokens"], header["batching_seen"], header["context_length"], tuple(header["stop_ids"])
+            header["computed_tokens"],
+            header["batching_seen"],
+            header["context_length"] or 0,
+            tuple(header["stop_ids"]),
         )
 
     @property

@@ -16,6 +16,7 @@ from paredown.errors import UserError
 from paredown.hosts.chat_template import Conversation, Render, compile_template
 from paredown.hosts.incremental import ByteText, IncrementalText, StreamedText
 
+SLOW_VOCABULARIES = ("tokenizer.model", "spiece.model", "vocab.json", "vocab.txt", "tokenizer_config.json")
 SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
@@ -97,12 +98,13 @@ class _AutoTokenizer:
     """For checkpoints that bring only a SentencePiece or other slow vocabulary."""
 
     def __init__(self, directory: Path) -> None:
+        missing = f"{directory} has no tokenizer.json. Put the tokenizer's files of the original model there."
+        if not any((directory / name).exists() for name in SLOW_VOCABULARIES):
+            raise UserError(missing)
         try:
             import transformers
         except ImportError as error:
-            raise UserError(
-                f"{directory} has no tokenizer.json. Put the tokenizer's files beside the model."
-            ) from error
+            raise UserError(missing) from error
         try:
             self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
                 str(directory), trust_remote_code=False, local_files_only=True
