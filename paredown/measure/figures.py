@@ -23,8 +23,9 @@ def compute(evidence: Evidence, metrics: Sequence[Metric] | None = None) -> tupl
     figures: list[Figure] = []
     for metric in registry.metrics() if metrics is None else metrics:
         found = metric.compute(evidence)
-        figures += [found] if isinstance(found, Figure) else _statistics(found, evidence)
-    return tuple(_with_void(figure, evidence) for figure in figures)
+        made = [found] if isinstance(found, Figure) else _statistics(found, evidence)
+        figures += [_void(figure, evidence) for figure in made] if _rests_on_the_trial(metric, evidence) else made
+    return tuple(figures)
 
 
 def _statistics(samples: Samples, evidence: Evidence) -> list[Figure]:
@@ -42,7 +43,12 @@ def _depend_on_each_other(samples: Samples, evidence: Evidence) -> bool:
     return trial.concurrency != 1 or len(samples.values) > len(succeeded(trial.requests()))
 
 
-def _with_void(figure: Figure, evidence: Evidence) -> Figure:
+def _rests_on_the_trial(metric: Metric, evidence: Evidence) -> bool:
+    """Whether there is no figure without it: bytes on disk are the same, however the load went."""
+    return bool(metric.compute(replace(evidence, trial=None)).missing)
+
+
+def _void(figure: Figure, evidence: Evidence) -> Figure:
     if evidence.trial is None or not evidence.trial.void or figure.value is None:
         return figure
     return replace(figure, note="; ".join(filter(None, (f"void: {evidence.trial.void}", figure.note))))

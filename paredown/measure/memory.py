@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from paredown.records.events import KV_CACHE_NOTE, WEIGHTS_NOTE, Memory
 PROC = Path("/proc")
 # Reading PSS makes the kernel walk the page tables of the engine: the pause keeps that below 2 % of one core.
 PAUSE_PER_COST = 50
-NO_SAMPLES = "no sample of the engine's process could be taken"
+FIRST_SAMPLE_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,15 @@ class MemorySampler:
     It is opened before the engine is started, so that the growth while loading is seen.
     """
 
-    def __init__(self, *, period_s: float = 0.1, proc: Path = PROC, root_process: int | None = None) -> None:
-        self._period_s, self._proc = period_s, proc
+    def __init__(
+        self,
+        *,
+        period_s: float = 0.1,
+        proc: Path = PROC,
+        root_process: int | None = None,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._period_s, self._proc, self._now_ns = period_s, proc, now_ns
         self._root = os.getpid() if root_process is None else root_process
         self._strangers = frozenset(descendants(self._root, proc))
         self._samples: list[MemorySample] = []
@@ -67,7 +74,7 @@ class MemorySampler:
             data = None
             if first or without_libraries:
                 data = {p: pss[p] - library_bytes(p, self._proc) for p in pss}
-            taken = MemorySample(time.monotonic_ns(), pss, data)
+            taken = MemorySample(self._now_ns(), pss, data)
             self._samples.append(taken)
             return taken
 
@@ -76,6 +83,9 @@ class MemorySampler:
             return tuple(self._samples)
 
     def _run(self) -> None:
+        # The first sample has to come before the engine has loaded anything.
+        while self.sample() is None and not self._stopped.wait(FIRST_SAMPLE_S):
+            pass
         while not self._stopped.is_set():
             begun = time.thread_time()
             self.sample()
@@ -89,8 +99,8 @@ def summarize(
     *,
     loaded: MemorySample | None,
     high_water_bytes: int | None,
-    kv_cache_bytes: int | None = None,
-    kv_cache_note: str = "",
+    kv_cache_bytes: int | None,
+    kv_cache_note: str,
 ) -> Memory | None:
     """The record of one process tree; None when it was never seen.
 
@@ -107,8 +117,8 @@ def summarize(
     else:
         weights = _sum(loaded.data_bytes, tree) - _sum(first.data_bytes, tree)
         notes.append(f"{WEIGHTS_NOTE}growth while loading without mapped libraries, but with what these allocated")
-    if kv_cache_bytes is None:
-        notes.append(f"{KV_CACHE_NOTE}not separated{', ' if kv_cache_note else ''}{kv_cache_note}")
+    not_separated = "not separated, " if kv_cache_bytes is None else ""
+    notes.append(f"{KV_CACHE_NOTE}{not_separated}{kv_cache_note}")
     span_ns = seen[-1].at_ns - first.at_ns
     return Memory(
         peak_bytes=max(sample.total(tree) for sample in seen),

@@ -40,7 +40,7 @@ class TrialSettings:
     fresh: bool = True
     requests_per_block: int | None = None
     warmup_requests: int = 2
-    request_timeout_s: float = 120.0
+    request_timeout_s: float = 300.0
     forced_lengths: bool = True
     kv_probe_tokens: int = 0
     ttft_target_s: float | None = None
@@ -136,7 +136,7 @@ class _Process:
         self._engine: AbstractContextManager[Running] | None = None
         self._loaded: MemorySample | None = None
         self._startup: StartUp | None = None
-        self._kv = KvProbe(None, "no answer was made for it")
+        self._kv = KvProbe(None, "no long answer was made for it")
 
     def __enter__(self) -> _Process:
         self._sampler.__enter__()
@@ -211,7 +211,7 @@ class _Process:
             loaded=self._loaded,
             high_water_bytes=high_water_bytes(processes),
             kv_cache_bytes=self._kv.growth_bytes,
-            kv_cache_note=self._kv.why_not,
+            kv_cache_note=self._kv.note,
         )
 
     def _send(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from paredown import registry
 from paredown.contracts import Evidence
 from paredown.measure import figures
+from paredown.records.artifact import Artifact
 from paredown.records.events import Trial
 from paredown.records.figure import Figure
 from paredown.testing.scripted_events import block, request, trial
@@ -67,3 +70,11 @@ def test_a_missing_distribution_is_missing_in_every_statistic() -> None:
 
     assert set(found) == {"ttft_p50", "ttft_p95", "ttft_mean"}
     assert all(figure.value is None and "refused" in figure.missing for figure in found.values())
+
+
+def test_what_does_not_rest_on_the_trial_is_not_void_with_it() -> None:
+    artifact = Artifact(Path(), "hf", "d", 8, 9, 10)
+    evidence = Evidence(trial(block(request([1, 2])), void="Sent late."), artifact)
+    (size,) = figures.compute(evidence, [registry.metric("weight_bytes")])
+
+    assert (size.value, size.void) == (8, False)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paredown.measure import memory
 from paredown.measure.memory import MemorySample, MemorySampler, growth_bytes, summarize
+from paredown.records.events import KV_CACHE_NOTE
 
 MB = 1 << 20
+NO_KV: dict[str, Any] = {"kv_cache_bytes": None, "kv_cache_note": "no long answer"}
 
 
 def process(proc: Path, pid: int, parent: int, pss_kb: int = 0, libraries_kb: int = 0, peak_kb: int = 0) -> None:
@@ -74,7 +77,11 @@ def sample(at_ns: int, megabytes: float, data: float | None = None) -> MemorySam
 def test_weights_are_the_growth_while_loading_without_libraries() -> None:
     loaded = sample(2, 480, data=300)
     found = summarize(
-        [sample(0, 20, data=10), sample(1, 600), loaded, sample(10**9, 500)], [7], loaded=loaded, high_water_bytes=None
+        [sample(0, 20, data=10), sample(1, 600), loaded, sample(10**9, 500)],
+        [7],
+        loaded=loaded,
+        high_water_bytes=None,
+        **NO_KV,
     )
 
     assert found is not None
@@ -82,12 +89,12 @@ def test_weights_are_the_growth_while_loading_without_libraries() -> None:
     assert (found.weights_bytes, found.peak_bytes, found.samples) == (290 * MB, 600 * MB, 4)
     assert found.sample_period_ms == 333
     assert found.kv_cache_bytes is None
-    assert "KV cache: not separated" in found.note
+    assert found.note_on(KV_CACHE_NOTE) == "not separated, no long answer"
 
 
 def test_a_process_that_was_seen_only_after_loading_has_no_weights_part() -> None:
     late = sample(0, 480, data=300)
-    found = summarize([late], [7], loaded=late, high_water_bytes=5)
+    found = summarize([late], [7], loaded=late, high_water_bytes=5, **NO_KV)
 
     assert found is not None
     assert found.weights_bytes is None
@@ -95,7 +102,7 @@ def test_a_process_that_was_seen_only_after_loading_has_no_weights_part() -> Non
 
 
 def test_an_engine_without_a_process_of_ours_has_no_memory() -> None:
-    assert summarize([sample(0, 20)], [], loaded=None, high_water_bytes=None) is None
+    assert summarize([sample(0, 20)], [], loaded=None, high_water_bytes=None, **NO_KV) is None
 
 
 def test_steady_growth_is_told_over_the_whole_span() -> None:
