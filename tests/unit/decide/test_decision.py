@@ -76,7 +76,7 @@ def test_the_confirmation_goes_to_a_likely_candidate_before_a_faster_unlikely_on
         candidate("dead", stage="apply", error="gone", verdict=Verdict.INVESTIGATE),
     ]
     order = choose.for_confirmation(
-        screened, {"int8": Rung.EIGHT_BIT, "int4": Rung.FOUR_BIT}, prompts_ratio=3.0, alpha=0.04
+        screened, dict.fromkeys(("int8", "int4"), Rung.EIGHT_BIT), prompts_ratio=3.0, alpha=0.04
     )
     assert order == ("int8", "int4")
 
