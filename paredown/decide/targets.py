@@ -9,8 +9,9 @@ from paredown.records.figure import Figure
 from paredown.records.verdict import Comparison, SliceVerdict, Target, TargetResult, Verdict
 from paredown.spec import units
 from paredown.spec.targets import QUALITY_DROP
+from paredown.stats.percentiles import samples_needed
 
-_STATISTIC_NEEDS = {"p95": 59, "p99": 299}
+_SAMPLES_NEEDED = {"p95": samples_needed(0.95), "p99": samples_needed(0.99)}
 
 
 def check(
@@ -84,7 +85,7 @@ def _find(target: Target, figures: Sequence[Figure]) -> Figure | None:
 def _absent(target: Target, figure: Figure | None) -> str:
     if figure is not None and figure.missing:
         return figure.missing
-    needed = _STATISTIC_NEEDS.get(target.statistic)
+    needed = _SAMPLES_NEEDED.get(target.statistic)
     return f"{target.statistic} takes {needed} samples" if needed else "there is no such figure"
 
 
@@ -114,7 +115,7 @@ def _caution(target: Target, figure: Figure, unit_of_target: float) -> str:
     at_most = target.comparison is Comparison.AT_MOST
     far = figure.high if at_most else figure.low
     if far is None:
-        needed = _STATISTIC_NEEDS.get(figure.statistic)
+        needed = _SAMPLES_NEEDED.get(figure.statistic)
         if at_most and needed is not None and figure.count < needed:
             return f" Its upper limit is unbounded: {figure.count} samples, {figure.statistic} takes {needed}."
         return ""
