@@ -100,13 +100,15 @@ def higher_precision(path: Path, format: str, claimed: float) -> tuple[LayerLeft
 def merged_layers_left(declared: Iterable[LayerLeft], found: Iterable[LayerLeft]) -> tuple[LayerLeft, ...]:
     """What the technique says it left, then what only its files show."""
     declared = tuple(declared)
-    known = {_family(layer.name) for layer in declared}
-    return (*declared, *(layer for layer in found if not any(_same(layer.name, name) for name in known)))
+    return (*declared, *(layer for layer in found if not any(_same(layer, known) for known in declared)))
 
 
-def _same(found: str, declared: str) -> bool:
-    name = re.sub(r" \(\d+ layers\)$", "", found)
-    return name == declared or name.removesuffix(".weight") == declared.removesuffix(".weight")
+def _same(found: LayerLeft, declared: LayerLeft) -> bool:
+    """By name; techniques may also name the embedding in words (`embedding and head`)."""
+    name = re.sub(r" \(\d+ layers\)$", "", found.name).removesuffix(".weight")
+    if name == _family(declared.name).removesuffix(".weight"):
+        return True
+    return found.bits == declared.bits and all("embed" in layer.name.lower() for layer in (found, declared))
 
 
 def _family(name: str) -> str:

@@ -17,6 +17,7 @@ from paredown.errors import MissingPackageError, UserError
 from paredown.models.weights import EMBEDDING, HEAD, HEAD_NAME, MATRIX, OTHER, SCALE, StoredTensor, WeightFormat
 
 PASSING_ON = ("Reshape", "Transpose", "Cast", "Identity", "DequantizeLinear")
+INDEX_TYPES = ("INT64", "INT32", "BOOL")
 GATHERING = ("Gather", "GatherBlockQuantized")
 MULTIPLYING = ("MatMul", "Gemm", "MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul")
 
@@ -58,7 +59,8 @@ def _read(directory: Path) -> tuple[StoredTensor, ...]:
             seen.add(place)
             dtype = onnx.TensorProto.DataType.Name(tensor.data_type)
             found.append(_stored(tensor, dtype, size, uses.get(tensor.name, _Use())))
-    return tuple(found)
+    # Integers that no operator reads as a weight are shapes and axes.
+    return tuple(tensor for tensor in found if tensor.kind != OTHER or tensor.dtype not in INDEX_TYPES)
 
 
 def _file_name(directory: Path) -> str:

@@ -176,3 +176,10 @@ def test_a_layer_with_a_declared_reason_is_not_listed_twice() -> None:
     found = [LayerLeft("model.embed_tokens.weight", "stored as BF16", 16.0), LayerLeft("x.weight", "stored", 16.0)]
 
     assert [layer.name for layer in artifact.merged_layers_left(declared, found)] == ["model.embed_tokens", "x.weight"]
+
+
+def test_an_embedding_that_is_named_in_words_is_not_listed_twice() -> None:
+    declared = [LayerLeft("embedding and head", "4 bits lose most there", 8.0)]
+    found = [LayerLeft("self.model.embed_tokens", "stored as U8", 8.0)]
+
+    assert artifact.merged_layers_left(declared, found) == tuple(declared)

@@ -114,12 +114,14 @@ def onnx_model(tmp_path: Path) -> Path:
         external(onnx, "v", kinds.FLOAT16, (16, 16), 768, 512),
         external(onnx, "norm", kinds.FLOAT, (16,), 1280, 64),
         external(onnx, "norm_again", kinds.FLOAT, (16,), 1280, 64),
+        onnx.helper.make_tensor("shape", kinds.INT64, (2,), [32, 8]),
     ]
     bits = {"domain": "com.microsoft", "bits": 4, "block_size": 8}
     nodes = [
         node("Reshape", ["head_Q4", "shape"], ["flat"]),
         node("GatherBlockQuantized", ["flat", "ids", "head_scales"], ["x"], **bits),
         node("MatMulNBits", ["x", "q_Q4", "q_scales"], ["y"], name="/layers.0/q/MatMul_Q4", K=16, N=16, **bits),
+        node("Gather", ["head_scales", "ids"], ["scale of the row"]),
         node("MatMul", ["y", "v"], ["z"], name="/layers.0/v/MatMul"),
         node("MatMulNBits", ["z", "head_Q4", "head_scales"], ["logits"], name="/lm_head/MatMul_Q4", K=16, N=32, **bits),
     ]
