@@ -14,6 +14,7 @@ from paredown.report.charts import forest, latency, pareto, roofline, triangle
 from paredown.report.charts.canvas import text_width
 from paredown.report.view import BASELINE, DECODE_SPEED, Measured, ReportView, UnderTraffic
 
+CLEARLY_FASTER = 1.25
 NARROW_PX = 327.0
 """What is left of a phone's 375 px between the margins."""
 
@@ -220,15 +221,13 @@ def _rest(spot: roofline.Spot) -> tuple[float, float, str, str, str]:
 
 
 def _roofs(view: ReportView) -> list[roofline.Roof]:
-    """The largest working set is memory; the fastest smaller one is the cache, when it is clearly faster."""
+    """Bandwidth at the largest working set, and at the smallest where that is clearly faster (caches); matrix rates."""
     ceilings = view.ceilings
     if ceilings is None:
         return []
-    drawn = []
-    if ceilings.bandwidth:
-        memory = max(ceilings.bandwidth, key=lambda b: b.working_set_bytes)
-        fastest = max(ceilings.bandwidth, key=lambda b: b.bytes_per_second)
-        drawn.append(roofline.Roof("memory", slope=memory.bytes_per_second))
-        if fastest.bytes_per_second > 1.25 * memory.bytes_per_second:
-            drawn.append(roofline.Roof("cache", slope=fastest.bytes_per_second))
+    by_size = sorted(ceilings.bandwidth, key=lambda b: b.working_set_bytes)
+    drawn = [roofline.Roof(units.binary_size(b.working_set_bytes), slope=b.bytes_per_second) for b in by_size[-1:]]
+    if by_size and by_size[0].bytes_per_second > CLEARLY_FASTER * by_size[-1].bytes_per_second:
+        smallest = by_size[0]
+        drawn.append(roofline.Roof(units.binary_size(smallest.working_set_bytes), slope=smallest.bytes_per_second))
     return drawn + [roofline.Roof(m.dtype, flat=m.operations_per_second) for m in ceilings.matrix]
