@@ -10,12 +10,16 @@ from typing import Any
 
 from paredown.hosts.failures import Failure
 
-STREAM_HEAD = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n"
-    b"Transfer-Encoding: chunked\r\n\r\n"
-)
 DONE = b"data: [DONE]\n\n"
 END_OF_BODY = b"0\r\n\r\n"
+
+
+def stream_head(*, close: bool) -> bytes:
+    end = "Connection: close\r\n" if close else ""
+    return (
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n"
+        f"Transfer-Encoding: chunked\r\n{end}\r\n"
+    ).encode()
 
 
 class ChunkMaker:

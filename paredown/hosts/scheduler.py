@@ -85,6 +85,7 @@ class Scheduler:
         self._closing = False
         self._scoring: ScoringSession | None = None
         self.batching_seen = 0
+        self.generated_tokens = 0
         self.loaded: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -186,6 +187,7 @@ class Scheduler:
         outputs = session.step()
         now_ns = time.monotonic_ns()
         self.batching_seen = max(self.batching_seen, sum(1 for output in outputs if output.token_ids))
+        self.generated_tokens += sum(len(output.token_ids) for output in outputs)
         for output in outputs:
             job = self._active.get(output.id)
             if job is None:

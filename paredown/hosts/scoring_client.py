@@ -24,6 +24,7 @@ class HostInfo:
 
     computed_tokens: tokens that went through the model for scoring (shared prefixes once, no padding)
     batching_seen:   most requests that got a token in one step; 0 before the first one
+    generated_tokens: tokens that the engine has generated, also for clients that went away
     context_length:  positions of the model, 0 = its files do not say; stop_ids: tokens that end a generation
     """
 
@@ -31,6 +32,7 @@ class HostInfo:
     batching_seen: int
     context_length: int
     stop_ids: tuple[int, ...]
+    generated_tokens: int = 0
 
 
 class ScoringClient:
@@ -90,6 +92,7 @@ class ScoringClient:
             header["batching_seen"],
             header["context_length"] or 0,
             tuple(header["stop_ids"]),
+            header["generated_tokens"],
         )
 
     @property

@@ -77,6 +77,7 @@ def _answer(message: wire.WireMessage, scheduler: Scheduler, tokens: LoadedToken
                 "op": "info",
                 "computed_tokens": scheduler.computed_tokens,
                 "batching_seen": scheduler.batching_seen,
+                "generated_tokens": scheduler.generated_tokens,
                 "context_length": tokens.context_length,
                 "stop_ids": list(tokens.stop_ids),
             }, {}

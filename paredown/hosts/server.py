@@ -160,8 +160,9 @@ class Connection(asyncio.Protocol):
         self._answering = request_id
         reply: _Stream | _Whole
         if ask.stream:
+            head = answers.stream_head(close=not self._keep_alive)
             outlet = Outlet(self._socket, self._transport, self._loop)
-            reply = _Stream(ask, request_id, service, outlet, self._finish_soon, self._fail_soon)
+            reply = _Stream(ask, request_id, service, head, outlet, self._finish_soon, self._fail_soon)
         else:
             reply = _Whole(ask, request_id, service, self._respond_soon, self._fail_soon)
         service.scheduler.submit(Job(request, reply.on_output, reply.on_failure))
@@ -209,13 +210,14 @@ class _Stream:
         ask: Ask,
         request_id: str,
         service: Service,
+        head: bytes,
         outlet: Outlet,
         on_finished: Callable[[], None],
         on_failed: Callable[[Failure], None],
     ) -> None:
         self._outlet, self._on_finished, self._on_failed = outlet, on_finished, on_failed
         self._text = service.tokens.tokenizer.incremental()
-        self._head, self._count = answers.STREAM_HEAD, 0
+        self._head, self._count = head, 0
         self._chunks = answers.ChunkMaker(
             request_id,
             int(time.time()),
