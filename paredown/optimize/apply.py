@@ -15,8 +15,9 @@ from typing import Any
 from paredown import environments
 from paredown.contracts import Applied, Technique
 from paredown.environments import once, worker
-from paredown.errors import DiskFullError, TechniqueError, TechniqueOutOfMemory, UserError
+from paredown.errors import DiskFullError, RecordError, TechniqueError, TechniqueOutOfMemory, UserError
 from paredown.models import artifact as artifacts
+from paredown.models import content_digest
 from paredown.records.artifact import Artifact
 from paredown.records.candidate import Step
 from paredown.records.codec import digest, dumps, from_plain, loads, to_plain
@@ -81,6 +82,9 @@ def make(
     cache = cache.resolve()
     key = content_key(technique, step, sources, calibration, seed)
     job = _Job(technique, step, sources, calibration, tuple(devices), seed, key, cache)
+    if job.final.is_dir() and not _is_whole(job.final):
+        on_progress(0.0, f"{job.final.name} was changed since it was made: making it again")
+        shutil.rmtree(job.final)
     if not job.final.is_dir() and python is None and technique.environment is not None:
         python = environments.ensure(technique.environment, cache, on_progress)
 
@@ -132,6 +136,15 @@ def package_versions(technique: Technique) -> Mapping[str, str]:
 def _distributions() -> Mapping[str, Sequence[str]]:
     # It reads the file lists of everything that is installed: a third of a second.
     return importlib.metadata.packages_distributions()
+
+
+def _is_whole(final: Path) -> bool:
+    """Whether the record is there and every byte that it counts (sizes only; `verify` reads the contents)."""
+    try:
+        made = loads(Artifact, (final / RECORD).read_text(encoding="utf-8"))
+    except (OSError, RecordError):
+        return False
+    return sum(file.stat().st_size for file in content_digest.files(final / MODEL)) == made.disk_bytes
 
 
 def _fill(

@@ -129,6 +129,20 @@ def test_the_same_step_is_made_once(make: Make) -> None:
     assert second == first
 
 
+@pytest.mark.parametrize("damage", ["record", "file", "size"])
+def test_an_artifact_that_was_damaged_in_the_cache_is_made_again(make: Make, damage: str) -> None:
+    first = make()
+    if damage == "record":
+        (first.path.parent / "artifact.json").write_text("{broken")
+    elif damage == "file":
+        (first.path / "byte_tokenizer.json").unlink()
+    else:
+        (first.path / "fake.json").write_text("{}")
+
+    assert make() == first
+    assert (first.path / "byte_tokenizer.json").is_file()
+
+
 def test_other_options_make_another_artifact(make: Make) -> None:
     assert make().path != make(options={"weight_bytes": 240_000}).path
 
