@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from paredown.hosts.running import RunningEngine
 from paredown.records.golden import GoldenItem
 from paredown.records.verdict import Margin
 
@@ -40,6 +41,15 @@ def check(
         *_too_long(tokens or {}, context_length),
         *_choices(items),
     )
+
+
+def count_tokens(running: RunningEngine, items: Sequence[GoldenItem]) -> dict[str, int]:
+    """Tokens of each item's rendered conversation and its longest answer, by the engine's own tokenizer."""
+    with running.scoring() as client:
+        prompts = client.encode([item.messages for item in items])
+        choices = iter(client.encode_texts([choice for item in items for choice in item.choices]))
+    longest = [max((len(next(choices)) for _ in item.choices), default=item.max_tokens) for item in items]
+    return {item.id: len(ids) + most for item, ids, most in zip(items, prompts, longest, strict=True)}
 
 
 def _duplicates(items: Sequence[GoldenItem]) -> list[Finding]:

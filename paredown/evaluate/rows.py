@@ -103,7 +103,9 @@ def _checked(value: object, name: str, where: str, *, allow_empty: bool = False)
         _wrong(where, name, f"is {_shown(value)}", "a text")
     if not value and not allow_empty:
         _wrong(where, name, "is empty", "a text")
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    try:
+        value.encode()
+    except UnicodeEncodeError:
         _wrong(where, name, "holds half of a surrogate pair", "valid Unicode")
     return value
 

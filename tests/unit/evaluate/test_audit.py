@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from paredown.evaluate import audit
 from paredown.evaluate.audit import Finding
 from paredown.records.golden import GoldenItem
@@ -54,6 +57,12 @@ def test_items_beyond_the_context_are_found() -> None:
     (found,) = check([item("a"), item("b")], tokens={"a": 9000, "b": 10}, context_length=8192)
     assert (found.kind, found.items) == ("too long", ("a",))
     assert check([item("a")], tokens={"a": 9000}) == ()
+
+
+def test_tokens_are_counted_with_the_longest_choice_or_the_limit_of_the_answer(toy: Callable[..., Any]) -> None:
+    items = [item("a", choices=("x", "xyz")), item("b")]
+    prompts = [len(toy().render(one.messages)) for one in items]
+    assert audit.count_tokens(toy(), items) == {"a": prompts[0] + 3, "b": prompts[1] + 32}
 
 
 def test_choices_whose_form_decides_are_found() -> None:
