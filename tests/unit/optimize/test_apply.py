@@ -39,7 +39,7 @@ def apply(context):
     if wanted == "bug": raise ValueError("the reason")
     if wanted == "exit": os._exit(0)
     if wanted == "hang":
-        Path(context.options["pid_file"]).write_text(str(os.getpid()))
+        context.report(0.5, str(os.getpid()))
         time.sleep(600)
     if wanted == "nothing": return Applied()
     if wanted == "nonsense": (context.out / "fake.json").write_text("{}"); return Applied()
@@ -214,24 +214,28 @@ def test_checkpoints_survive_a_kill_and_go_when_the_artifact_is_there(make: Make
     assert len(list((tmp_path / "cache" / "checkpoints").iterdir())) == 1
 
 
-def test_a_worker_that_takes_too_long_is_stopped(make: Make, tmp_path: Path) -> None:
-    with pytest.raises(TechniqueError, match="was not finished within 2 s"):
-        make("hang", timeout_s=2, options={"pid_file": str(tmp_path / "pid")})
+def test_a_worker_that_takes_too_long_is_stopped(make: Make) -> None:
+    heard: list[str] = []
 
-    assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
+    with pytest.raises(TechniqueError, match="was not finished within 5 s"):
+        make("hang", timeout_s=5, on_progress=lambda fraction, what: heard.append(what))
+
+    assert not Path(f"/proc/{heard[-1]}").exists()
 
 
 def test_an_interrupt_stops_the_worker_and_leaves_nothing(make: Make, tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
+    heard: list[str] = []
 
     def interrupt(fraction: float, what: str) -> None:
-        raise KeyboardInterrupt
+        heard.append(what)
+        if fraction == 0.5:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make("hang", on_progress=interrupt, options={"pid_file": str(pid_file)})
+        make("hang", on_progress=interrupt)
 
     assert left_behind(tmp_path) == []
-    assert not pid_file.exists() or not Path(f"/proc/{pid_file.read_text()}").exists()
+    assert not Path(f"/proc/{heard[-1]}").exists()
 
 
 def test_a_technique_that_only_sets_options_makes_no_artifact(make: Make, technique: Technique) -> None:
