@@ -241,7 +241,8 @@ class Reader:
         return Peaked(top, runner_up, script.sharpness)
 
     def _plan(self, prompt: bytes) -> None:
-        self._answer = (*self._language.answer(prompt), END)
+        # Whether it starts with a space is left open: choices that are scored often do, answers seldom.
+        self._answer = (*self._language.answer(prompt).lstrip(), END)
         self._scripted = self._language.knows(prompt)
         self._at = 0
 
