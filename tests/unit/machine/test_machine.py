@@ -41,7 +41,8 @@ def test_the_smallest_limit_on_the_way_up_counts(tmp_path: Path) -> None:
     write(tmp_path / "root/a/b/memory.max", "max\n")
     write(tmp_path / "root/a/memory.max", "4096\n")
     write(tmp_path / "root/a/b/cpu.max", "150000 100000\n")
-    write(tmp_path / "root/a/cpu.max", "max 100000\n")
+    write(tmp_path / "root/a/cpu.max", "400000 100000\n")
+    write(tmp_path / "root/cpu.max", "max 100000\n")
 
     assert cgroup.memory_limit_bytes(tmp_path / "root", tmp_path / "membership") == 4096
     assert cgroup.cpu_quota_cores(tmp_path / "root", tmp_path / "membership") == 1.5
