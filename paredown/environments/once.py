@@ -30,6 +30,7 @@ def made_once(final: Path, make: Callable[[Path], None], *, what: str, on_progre
         half.mkdir()
         try:
             make(half)
+            assert any(half.iterdir()), f"{what} left an empty directory"
             _flush_to_disk(half)
             half.replace(final)
         finally:

@@ -30,7 +30,7 @@ def prepared(*, cache: Path, on_progress: OnProgress) -> Path:
     The work is done in a process of its own, so that this one stays light. Raises MissingPackageError with the install
     line, or DiskFullError.
     """
-    final = cache / "models" / VERSION
+    final = cache.resolve() / "models" / VERSION
     if final.is_dir():
         return final
     gguf = packaged_file()

@@ -19,7 +19,7 @@ def converted(directory: Path, *, cache: Path, on_progress: OnProgress) -> Path:
     Raises UserError when the files hold more than tensors (that is what makes a pickle dangerous), or DiskFullError.
     """
     key = content_digest.digest_of(directory, known=cache / "digests.json")
-    final = cache / "models" / f"{directory.resolve().name}-{key[:12]}-safetensors"
+    final = cache.resolve() / "models" / f"{directory.resolve().name}-{key[:12]}-safetensors"
 
     def make(half: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="paredown-pickle-") as logs:

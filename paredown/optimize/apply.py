@@ -222,8 +222,8 @@ def _error(name: str, cache: Path, failure: worker.WorkerFailed) -> Exception:
 def _disk_full(name: str, cache: Path) -> DiskFullError:
     free = shutil.disk_usage(cache).free
     return DiskFullError(
-        f"The disk of {cache} is full ({free / 1e6:,.0f} MB free): {name} could not write its artifact. Free some "
-        "space or give another cache directory, then run the same command again: what was measured is kept."
+        f"The disk of {cache} is full: {name} could not write its artifact ({free / 1e6:,.0f} MB are free again now). "
+        "Free more or give another cache directory, then run the same command again: what was measured is kept."
     )
 
 

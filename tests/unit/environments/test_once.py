@@ -73,3 +73,10 @@ def test_two_at_once_make_it_once_and_the_second_says_that_it_waits(tmp_path: Pa
 
     assert said == ["another process is making it: waiting for it"]
     assert not second.is_alive()
+
+
+def test_making_nothing_is_a_mistake_of_ours_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="left an empty directory"):
+        made_once(tmp_path / "model", lambda _: None, what="making it", on_progress=silent)
+
+    assert not (tmp_path / "model").exists()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from paredown.environments import worker
 from paredown.errors import MissingPackageError, UserError
 from paredown.models import demo, source
 from paredown.testing import fake_models
@@ -167,3 +169,18 @@ def test_demo_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: pytest.fail("the package was looked for again"))
 
     assert source.resolve("demo", cache=tmp_path) == made
+
+
+def test_a_relative_cache_is_told_to_the_worker_as_a_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "packaged_file", lambda: tmp_path / "model.gguf")
+
+    def convert(module: str, work: Mapping[str, str], directory: Path, **_: object) -> None:
+        assert Path(work["out"]).is_absolute()
+        write_checkpoint(Path(work["out"]))
+
+    monkeypatch.setattr(worker, "run", convert)
+
+    assert source.resolve("demo", cache=Path("cache")) == tmp_path / "cache" / "models" / demo.VERSION
