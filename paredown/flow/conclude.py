@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paredown.decide import decision
@@ -43,7 +43,8 @@ def conclude(store: RunStore, prepared: Prepared, spec: RunSpec) -> Conclusion:
     found = tuple(evidence.collect(store, prepared, planned) for planned in climbed.tried)
     verdicts = tuple(evidence.judge(one, prepared, base, spec) for one in found)
     left_out = (*plan.left_out, *climbed.left_out)
-    about = _about(prepared, spec, left_out)
+    wide = {one.planned.name: one.planned.same_engine_wide for one in found if one.planned.same_engine_wide}
+    about = replace(_about(prepared, spec, left_out), wide=wide)
     places = {
         one.planned.name: Place(str(one.candidate.main.path), f"paredown serve {store.directory}")
         for one in found

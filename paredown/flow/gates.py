@@ -13,7 +13,7 @@ from paredown import registry
 from paredown.decide import dominance
 from paredown.decide import gates as verdict_gates
 from paredown.decide.dominance import Contender
-from paredown.errors import EngineError, TechniqueError
+from paredown.errors import EngineError, TechniqueError, UserError
 from paredown.evaluate import fidelity, smoke
 from paredown.flow import quality, speed
 from paredown.flow.baseline import Baseline
@@ -82,6 +82,8 @@ def _through_the_gates(
         return Outcome(planned.name, gate, str(error), error.detail)
     except EngineError as error:
         return Outcome(planned.name, gate, str(error), error.detail)
+    except UserError as error:
+        return Outcome(planned.name, gate, str(error))
     return Outcome(planned.name, PASSED)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from paredown import __version__, registry
@@ -17,6 +18,7 @@ from paredown.evaluate.golden import GoldenSet
 from paredown.flow import asked
 from paredown.flow.asked import BASELINE, ItemIds
 from paredown.flow.context import Prepared, RunContext
+from paredown.flow.progress import Progress
 from paredown.measure import traffic as traffics
 from paredown.models import artifact as artifacts
 from paredown.models import describe, formats, source
@@ -25,47 +27,69 @@ from paredown.records.artifact import Artifact, ModelFacts
 from paredown.records.candidate import Candidate, Rung
 from paredown.records.machine import Ceilings, Machine
 from paredown.records.traffic import Traffic
+from paredown.records.verdict import Margin, Target
 from paredown.spec import measurable
+from paredown.spec.schema import RunSpec
 from paredown.stats import power
 
 
-def prepare(context: RunContext) -> Prepared:
+@dataclass(frozen=True)
+class Requested:
+    """A request that can be carried out here: checked before anything is written."""
+
+    source: Path
+    facts: ModelFacts
+    targets: tuple[Target, ...]
+    margins: tuple[Margin, ...]
+    golden: GoldenSet
+    workloads: Mapping[str, Traffic]
+    machine: Machine
+
+
+def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
     """Resolve and check everything that was asked. Raises UserError for what cannot be done."""
-    spec, store = context.spec, context.store
     targets = asked.targets_of(spec)
-    host = _machine(context)
+    host = machines.describe()
     measurable.check(targets, {m.name: m for m in registry.metrics()}, host, spec.price_usd_per_hour)
     golden_set = golden.load(spec.golden)
     margins = asked.margins_of(spec, targets, golden_set.slices)
-    screened = asked.screened_before(store)
-    split = golden.split(golden_set, spec.seed, spec.screening_fraction, screened=screened)
     workloads = {name: traffics.load(name) for name in spec.traffic}
-    asked.remember(store, spec, __version__)
-    with context.progress.stage(f"Model {spec.model}") as stage:
+    with progress.stage(f"Model {spec.model}") as stage:
         path = source.resolve(
             spec.model,
-            cache=context.cache,
+            cache=cache,
             allow_pickle=spec.allow_pickle,
             trust_remote_code=spec.trust_remote_code,
             on_progress=stage.update,
         )
-        facts = store.once("model", "source", ModelFacts, lambda: describe.facts(path))
-        made = _artifact(context, path, facts)
-    _remember(context, golden_set, frozenset(item.id for item in split.screening.items), workloads)
+        facts = describe.facts(path)
+    return Requested(path, facts, targets, margins, golden_set, workloads, host)
+
+
+def prepare(context: RunContext, requested: Requested) -> Prepared:
+    """Put the request and all that it rests on into the record, before the first candidate runs."""
+    spec, store = context.spec, context.store
+    host = _machine(context, requested.machine)
+    screened = asked.screened_before(store)
+    split = golden.split(requested.golden, spec.seed, spec.screening_fraction, screened=screened)
+    asked.remember(store, spec, __version__)
+    facts = store.once("model", "source", ModelFacts, lambda: requested.facts)
+    made = _artifact(context, requested.source, facts)
+    _remember(context, requested.golden, frozenset(item.id for item in split.screening.items), requested.workloads)
     with context.progress.stage("Ceilings of this machine", estimate_s=10):
         measured = store.once("ceilings", "host", Ceilings, ceilings.measure)
     prepared = Prepared(
-        source=path,
+        source=requested.source,
         facts=facts,
         artifact=made,
         machine=host,
         ceilings=measured,
-        targets=targets,
-        margins=margins,
-        golden=golden_set,
+        targets=requested.targets,
+        margins=requested.margins,
+        golden=requested.golden,
         screening=split.screening.items,
         confirmation=split.confirmation.items,
-        traffics=tuple(workloads.values()),
+        traffics=tuple(requested.workloads.values()),
         baseline=baseline_candidate(made, host),
     )
     _say_what_is_coming(context, prepared)
@@ -98,9 +122,8 @@ def resolved(
     return Candidate(name, rung, engine.name, options, made, versions=versions)
 
 
-def _machine(context: RunContext) -> Machine:
+def _machine(context: RunContext, now: Machine) -> Machine:
     """The host; a run that was begun on another machine is not continued here."""
-    now = machines.describe()
     before = context.store.find("machine", "host", Machine)
     if before is None:
         context.store.put("machine", "host", now)

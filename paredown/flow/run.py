@@ -9,6 +9,7 @@ from pathlib import Path
 from paredown import registry
 from paredown.contracts import PlanFacts
 from paredown.environments.installed import missing
+from paredown.errors import UserError
 from paredown.flow import baseline as baselines
 from paredown.flow import bottleneck, conclude, prepare, view
 from paredown.flow.climb import Climb, climb
@@ -40,13 +41,15 @@ def run(spec: RunSpec, run_dir: Path | None, progress: Progress, command: str = 
     Raises UserError for a wrong request, BaselineError when the baseline fails, RunInUseError, DiskFullError.
     What was measured before an error or a kill is kept.
     """
+    cache = (spec.cache or default_cache()).resolve()
+    requested = prepare.check(spec, cache, progress)
     directory = (run_dir or default_directory(spec)).resolve()
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
     with exclusive(directory), RunStore(directory, create=True) as store:
         deadline_s = time.monotonic() + spec.budget_s if spec.budget_s else None
-        context = RunContext(spec, directory, (spec.cache or default_cache()).resolve(), store, progress, deadline_s)
+        context = RunContext(spec, directory, cache, store, progress, deadline_s)
         _tell_what_is_there(context)
-        prepared = prepare.prepare(context)
+        prepared = prepare.prepare(context, requested)
         base = baselines.measure(context, prepared)
         for placement in bottleneck.placements(prepared, prepared.baseline, base.trials):
             progress.note(placement.sentence)
@@ -66,6 +69,14 @@ def default_directory(spec: RunSpec) -> Path:
     """`paredown-runs/MODEL-DIGEST`: prompts can be added to a run, so they are not part of its name."""
     name = Path(spec.model).name or "model"
     return Path("paredown-runs") / f"{name}-{spec.model_copy(update={'golden': ()}).digest()[:8]}"
+
+
+def make_directory(directory: Path) -> None:
+    """Raises UserError when it cannot be made."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{directory} cannot be made ({error.strerror}). Choose another with --run-dir.") from error
 
 
 def _tell_what_is_there(context: RunContext) -> None:

@@ -70,7 +70,7 @@ class Comparison:
 def measure(spec: RunSpec, run_dir: Path | None, progress: Progress) -> Measurement:
     """Speed, memory, sizes and cost of the model as it is, on the reference engine of its format."""
     with opened(spec, run_dir, progress) as context:
-        prepared = prepare.prepare(context)
+        prepared = prepare.prepare(context, prepare.check(spec, context.cache, progress))
         candidate = prepared.baseline
         settings = speed.settings(prepared, blocks=MEASURE_BLOCKS, kv_probe_tokens=speed.KV_PROBE_TOKENS)
         with progress.stage(f"Measuring on {candidate.engine}, {MEASURE_BLOCKS} fresh processes") as stage:
@@ -89,7 +89,7 @@ def measure(spec: RunSpec, run_dir: Path | None, progress: Progress) -> Measurem
 def evaluate(spec: RunSpec, run_dir: Path | None, progress: Progress) -> tuple[SliceScore, ...]:
     """Scores on every golden prompt, slice by slice."""
     with opened(spec, run_dir, progress) as context:
-        prepared = prepare.prepare(context)
+        prepared = prepare.prepare(context, prepare.check(spec, context.cache, progress))
         made = _evaluate(context, prepared, prepared.baseline)
         return slice_scores(prepared, made)
 
@@ -117,7 +117,7 @@ def slice_scores(prepared: Prepared, made: Evaluation) -> tuple[SliceScore, ...]
 def compare(spec: RunSpec, other: Path, run_dir: Path | None, progress: Progress) -> Comparison:
     """Judge the model in `other` by the model of the spec: smoke, fidelity, then every golden prompt in pairs."""
     with opened(spec, run_dir, progress) as context:
-        prepared = prepare.prepare(context)
+        prepared = prepare.prepare(context, prepare.check(spec, context.cache, progress))
         candidate = candidate_of(context, prepared, other)
         base = prepared.baseline
         with progress.stage("Baseline: answers and texts"), context.starter(base)() as running:

@@ -34,6 +34,7 @@ from paredown.report.view import (
     UnderTraffic,
     WorstAnswer,
 )
+from paredown.spec import margins
 from paredown.spec.schema import RunSpec
 from paredown.store.run_store import RunStore
 
@@ -80,7 +81,9 @@ def _asked(prepared: Prepared, spec: RunSpec, command: str) -> Asked:
     )
     golden = prepared.golden
     facts = tuple(GoldenFact(source, len(golden.items), golden.digest) for source in golden.sources)
-    notes = ("No target was named: these are the default ones.",) if spec.targets_assumed else ()
+    notes = ["No target was named: these are the default ones."] if spec.targets_assumed else []
+    if margins.gates(prepared.targets, spec.gates, spec.watch, prepared.golden.slices).assumed:
+        notes.append("No drop in quality was named: at most 2 points over all prompts are assumed.")
     targets = " ".join(f"--target {shlex.quote(text)}" for text in spec.targets)
     return Asked(
         spec.model, spec.targets, traffic, facts, spec.seed, command or f"paredown run {spec.model} {targets}", notes
