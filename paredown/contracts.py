@@ -22,52 +22,16 @@ from paredown.records.golden import Answer, GoldenItem, Score
 from paredown.records.machine import Machine
 from paredown.records.traffic import TrafficRequest
 
-__all__ = [
-    "Answer",
-    "Applied",
-    "ApplyContext",
-    "Artifact",
-    "Batching",
-    "Clock",
-    "Engine",
-    "Environment",
-    "Evidence",
-    "Figure",
-    "GenerationRequest",
-    "GenerationSession",
-    "GoldenItem",
-    "LayerLeft",
-    "LeftOut",
-    "LoadShape",
-    "Loader",
-    "Machine",
-    "Metric",
-    "ModelFacts",
-    "Needs",
-    "OpenContext",
-    "OpenedEngine",
-    "Option",
-    "Options",
-    "PlanFacts",
-    "Proposal",
-    "RawRow",
-    "Rung",
-    "Samples",
-    "Scalar",
-    "Score",
-    "ScoreRequest",
-    "ScoreResult",
-    "Scorer",
-    "ScoringLevel",
-    "ScoringSession",
-    "Send",
-    "ServedBy",
-    "ServerCommand",
-    "StepOutput",
-    "Technique",
-    "TrafficRequest",
-    "Trial",
+# fmt: off
+__all__ = [  # also the records that plug-ins make, so that one import is enough
+    "Answer", "Applied", "ApplyContext", "Artifact", "Batching", "Clock", "Engine", "Environment", "Evidence",
+    "Figure", "GenerationRequest", "GenerationSession", "GoldenItem", "LayerLeft", "LeftOut", "LoadShape", "Loader",
+    "Machine", "Metric", "ModelFacts", "Needs", "OpenContext", "OpenedEngine", "Option", "Options", "PlanFacts",
+    "Proposal", "RawRow", "Rung", "Samples", "Scalar", "Score", "ScoreRequest", "ScoreResult", "Scorer",
+    "ScoringLevel", "ScoringSession", "Send", "ServedBy", "ServerCommand", "StepOutput", "Technique",
+    "TrafficRequest", "Trial",
 ]
+# fmt: on
 
 
 @dataclass(frozen=True)
