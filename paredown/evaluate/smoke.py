@@ -197,10 +197,13 @@ def _answers(answers: Sequence[SmokeAnswer], baseline: Reference) -> Check:
 
 
 def _coherent(answers: Sequence[SmokeAnswer], baseline: Reference) -> Check:
-    """Fails when more than half of the answers loop or are not text, and the baseline does better."""
+    """Fails when more than three quarters of the answers loop or are not text, and the baseline does better.
+
+    Not earlier: honest 4-bit artifacts of a small model were seen to loop on half of these prompts.
+    """
     bad = [fault for one in answers if (fault := incoherence(one))]
     usual = sum(bool(incoherence(one)) for one in baseline.answers)
-    if 2 * len(bad) > len(answers) and len(bad) > usual + 1:
+    if 4 * len(bad) > 3 * len(answers) and len(bad) > usual + 1:
         return Check("coherent", passed=False, detail=f"{len(bad)} of {len(answers)} answers are broken: {bad[0]}")
     return Check(
         "coherent", passed=True, detail=f"{len(answers) - len(bad)} of {len(answers)} answers are text without a loop"

@@ -78,6 +78,11 @@ def test_answers_that_loop_where_the_baselines_do_not_fail(toy: Make) -> None:
     assert "6 of 6 answers are broken: it repeats its last 4 tokens" in failed(found)["coherent"]
 
 
+def test_loops_on_four_of_six_prompts_are_weak_and_not_broken(toy: Make) -> None:
+    four = SENTENCES | dict.fromkeys(PROMPTS[:4], "the the the the the the the the the the the the")
+    assert "coherent" not in failed(check(toy(scripted=four), reference(toy(scripted=SENTENCES))))
+
+
 def test_a_baseline_that_loops_itself_excuses_a_candidate_that_does(toy: Make) -> None:
     loops = dict.fromkeys(PROMPTS, "the the the the the the the the the the the the")
     assert "coherent" not in failed(check(toy(scripted=loops), reference(toy(scripted=loops))))
