@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from paredown.contracts import ScoreRequest
 from paredown.hosts.logit_rows import common_prefix
 
-ROW_TOKENS = 512
+ROW_TOKENS = 384
+"""Longer rows spend more on attention between branches that do not see each other (1.14 ms a token at 256, 1.31 at
+512, 1.52 at 1024 on one core, against 1.11 plain), shorter ones read more weights for each token."""
 
 
 @dataclass(frozen=True)
