@@ -12,8 +12,8 @@ from paredown import machine as machines
 from paredown.contracts import Engine
 from paredown.decide.pairs import members
 from paredown.environments.installed import missing
-from paredown.errors import MissingPackageError, UserError
-from paredown.evaluate import golden
+from paredown.errors import MissingPackageError, UnknownNameError, UserError
+from paredown.evaluate import audit, golden
 from paredown.evaluate.golden import GoldenSet
 from paredown.flow import asked
 from paredown.flow.asked import BASELINE, ItemIds
@@ -30,7 +30,7 @@ from paredown.records.traffic import Traffic
 from paredown.records.verdict import Margin, Target
 from paredown.spec import measurable
 from paredown.spec.schema import RunSpec
-from paredown.stats import power
+from paredown.stats import power, tango
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class Requested:
 
 def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
     """Resolve and check everything that was asked. Raises UserError for what cannot be done."""
+    _check_names(spec)
     targets = asked.targets_of(spec)
     host = machines.describe()
     measurable.check(targets, {m.name: m for m in registry.metrics()}, host, spec.price_usd_per_hour)
@@ -64,6 +65,18 @@ def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
         )
         facts = describe.facts(path)
     return Requested(path, facts, targets, margins, golden_set, workloads, host)
+
+
+def _check_names(spec: RunSpec) -> None:
+    """Raises UnknownNameError for a technique or engine that does not exist."""
+    techniques, engines = registry.names("techniques"), registry.names("engines")
+    for kind, chosen, known in (
+        ("technique", spec.techniques, (*techniques, *engines)),
+        ("engine", spec.engines, engines),
+    ):
+        for name in (*chosen.only, *chosen.without):
+            if name not in known:
+                raise UnknownNameError(kind, name, known)
 
 
 def prepare(context: RunContext, requested: Requested) -> Prepared:
@@ -182,5 +195,11 @@ def _say_what_is_coming(context: RunContext, prepared: Prepared) -> None:
             f"{'more prompts than can be asked' if needed is None else f'about {needed} prompts'} at 5 % flips; "
             f"{there} are held back to confirm{few}"
         )
+    for finding in audit.check(
+        prepared.confirmation,
+        gated,
+        smallest_drop=lambda count: tango.limits(0, 0, count, 0.05).high,
+    ):
+        note(finding.sentence)
     if prepared.facts.caution:
         note(prepared.facts.caution)

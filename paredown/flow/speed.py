@@ -22,7 +22,7 @@ CONTROL_BLOCKS = 2
 FINAL_BLOCKS = 5
 REQUESTS_PER_BLOCK = 4
 KV_PROBE_TOKENS = 192
-DECODE_SPEED = "decode_speed_p50"
+DECODE_SPEED = "decode_speed"
 LEAST_NOISE = 0.02
 Start = Callable[[], AbstractContextManager[Running]]
 

@@ -86,7 +86,13 @@ def _asked(prepared: Prepared, spec: RunSpec, command: str) -> Asked:
         notes.append("No drop in quality was named: at most 2 points over all prompts are assumed.")
     targets = " ".join(f"--target {shlex.quote(text)}" for text in spec.targets)
     return Asked(
-        spec.model, spec.targets, traffic, facts, spec.seed, command or f"paredown run {spec.model} {targets}", tuple(notes)
+        spec.model,
+        spec.targets,
+        traffic,
+        facts,
+        spec.seed,
+        command or f"paredown run {spec.model} {targets}",
+        tuple(notes),
     )
 
 

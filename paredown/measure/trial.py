@@ -47,6 +47,8 @@ class TrialSettings:
     memory_period_s: float = 0.1
 
 
+ROUNDS_IN_FLIGHT = 2
+
 BlockDone = Callable[[str, int, Mapping[str, Block]], None]
 """Called with candidate, block index, and the finished block of each traffic by its name."""
 
@@ -109,7 +111,10 @@ def requests_of_block(traffic: Traffic, settings: TrialSettings, index: int) -> 
     """
     available = len(traffic.requests)
     if settings.fresh:
-        count = min(settings.requests_per_block or available, available)
+        in_flight = registry.load_shape(traffic.load_shape).concurrency(traffic.options) or 1
+        # Two rounds at the declared concurrency: fewer would be all ramp and drain.
+        least = ROUNDS_IN_FLIGHT * in_flight if in_flight > 1 else 1
+        count = min(max(settings.requests_per_block or available, least), available)
         return tuple(traffic.requests[(index * count + i) % available] for i in range(count))
     share = available // settings.blocks
     count = min(settings.requests_per_block or share, share)

@@ -242,3 +242,7 @@ def test_turns_that_are_done_are_not_taken_again() -> None:
 
     assert (a.log, b.log) == ([], ["start", "stop"])
     assert [len(trials[0].blocks) for trials in found.trials.values()] == [2, 2]
+
+
+def test_a_block_under_concurrency_holds_two_rounds_of_it() -> None:
+    assert len(requests_of_block(CROWD, TrialSettings(requests_per_block=1), 0)) == 4
