@@ -28,7 +28,10 @@ QUESTIONS = (
     "How many days are in a week?",
 )
 TIED_NATS = 0.1
-"""Two tokens closer than this count as tied: 16-bit weights move log-probabilities by about a third of it."""
+"""Two tokens closer than this count as tied when the same sequence is computed in another way."""
+
+TIED_IN_BATCH_NATS = 0.25
+"""The same for another batch: bfloat16 logits between 16 and 32 are 0.125 apart."""
 
 LONG_TOKENS = 300
 WAIT_S = 300.0
@@ -267,7 +270,8 @@ def a_batched_answer_is_the_single_answer(subject: Subject) -> None:
             if differs is not None:
                 prompt = client.encode([[Message("user", question)]])[0]
                 (row,) = client.score([ScoreRequest((*prompt, *one[: differs + 1]), len(prompt) + differs, 2)])
-                assert row.top_logprobs[0][0] - row.top_logprobs[0][1] < TIED_NATS, (question, differs)
+                gap = row.top_logprobs[0][0] - row.top_logprobs[0][1]
+                assert gap <= TIED_IN_BATCH_NATS, f"{question!r} differs at token {differs}, which leads by {gap:.3f}"
 
 
 # ── scoring ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 """A server as a command: it only says that it is healthy. Started as `python own_server.py PORT [--never-ready]`.
 
-For tests of engines that bring their own server; it starts a child of its own, as big servers do.
+For tests of engines that bring their own server; it starts a child of its own that ignores SIGTERM.
 """
 
 from __future__ import annotations
@@ -8,6 +8,9 @@ from __future__ import annotations
 import http.server
 import subprocess
 import sys
+
+
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()"
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -23,9 +26,9 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 
 def main(arguments: list[str]) -> None:
-    subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+    subprocess.Popen([sys.executable, "-c", STUBBORN])
     if "--never-ready" in arguments:
-        subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]).wait()
+        subprocess.Popen([sys.executable, "-c", STUBBORN]).wait()
     if "--out-of-memory" in arguments:
         raise MemoryError("no memory for the weights")
     http.server.ThreadingHTTPServer(("127.0.0.1", int(arguments[0])), Answers).serve_forever()

@@ -13,13 +13,14 @@ async def test_what_the_socket_does_not_take_is_written_by_the_event_loop_in_ord
     loop = asyncio.get_running_loop()
     transport, _ = await loop.create_connection(asyncio.Protocol, sock=ours)
     outlet = Outlet(Socket(ours.fileno()), transport, loop)
-    chunks = [bytes([65 + index % 26]) * 1000 for index in range(200)]
+    # The first one fits in part only.
+    chunks = [b"0123456789" * 100_000, *(bytes([65 + index % 26]) * 1000 for index in range(200))]
 
     # The client reads nothing yet, and still no write waits for it.
     await asyncio.to_thread(lambda: [outlet.write(chunk) for chunk in chunks])
 
     reader, writer = await asyncio.open_connection(sock=theirs)
-    assert await reader.readexactly(200_000) == b"".join(chunks)
+    assert await reader.readexactly(1_200_000) == b"".join(chunks)
     writer.close()
     transport.close()
 
