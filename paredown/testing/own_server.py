@@ -9,7 +9,6 @@ import http.server
 import subprocess
 import sys
 
-
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()"
 
 
