@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from paredown.hosts.running import RunningEngine
 from paredown.records.golden import GoldenItem
 from paredown.records.verdict import Margin
+from paredown.spec.targets import POOLED
 
 SmallestDrop = Callable[[int], float]
 
@@ -69,7 +70,8 @@ def _small_slices(items: Sequence[GoldenItem], margins: Sequence[Margin], smalle
         counts[item.slice] = counts.get(item.slice, 0) + 1
     found = []
     for margin in margins:
-        count = sum(counts.get(name, 0) for name in margin.members or (margin.slice,))
+        pooled = margin.members or (tuple(counts) if margin.slice == POOLED else (margin.slice,))
+        count = sum(counts.get(name, 0) for name in pooled)
         if not count:
             found.append(Finding("empty slice", f"The slice {margin.slice!r} has no items.", slice=margin.slice))
         elif (drop := smallest(count)) > margin.margin:

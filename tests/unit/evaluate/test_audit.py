@@ -69,3 +69,8 @@ def test_choices_whose_form_decides_are_found() -> None:
     kinds = {f.kind: f.items for f in check([item("a", choices=(" x", "y")), item("b", choices=("1", "12"))])}
     assert kinds == {"spaced choice": ("a",), "prefix choice": ("b",)}
     assert check([item("b", choices=("1", "12"), normalize="tokens")]) == ()
+
+
+def test_the_gate_over_all_prompts_counts_every_slice() -> None:
+    items = [item(f"{name}{n}", slice_name=name) for name in ("a", "b") for n in range(60)]
+    assert check(items, Margin("all", 0.03, gated=True)) == ()
