@@ -55,7 +55,8 @@ OPTIONS = (
     Option(
         name="spinning",
         default=True,
-        help="idle threads wait actively: faster on an idle machine, in the way on a full one",
+        help="idle threads wait actively. On 2 cores, 8 bits: 182 against 134 tokens/s when nothing else runs, "
+        "41 against 77 when the machine is full",
     ),
 )
 
