@@ -42,8 +42,8 @@ def _likelihood(slice_name: str, block: Mapping[str, Any], row: Sequence[str], r
     question, form = block["question"], block.get("form", "{}")
     subject, right, *wrong = row if "{}" in question else ("", *row)
     if not wrong:
-        others = sorted({other[1] for other in rows} - {right})
-        wrong = stable_order(others, f"{block['kind']}/{subject}")[: block.get("choices", 4) - 1]
+        others = stable_order(sorted({other[1] for other in rows} - {right}), f"{block['kind']}/{subject}")
+        wrong = _without_beginnings(right, others)[: block.get("choices", 4) - 1]
     return choose(
         slice_name,
         block["kind"],
@@ -54,6 +54,15 @@ def _likelihood(slice_name: str, block: Mapping[str, Any], row: Sequence[str], r
         shots=_shots(block),
         tags=block.get("tags"),
     )
+
+
+def _without_beginnings(right: str, others: Sequence[str]) -> list[str]:
+    """Those that begin with no other choice: `6` beside `60` would always be the likelier one."""
+    kept = [right]
+    for other in others:
+        if not any(other.startswith(one) or one.startswith(other) for one in kept):
+            kept.append(other)
+    return kept[1:]
 
 
 def _generative(slice_name: str, block: Mapping[str, Any], row: Sequence[str]) -> Item:
