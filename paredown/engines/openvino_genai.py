@@ -58,7 +58,8 @@ OPTIONS = (
         "activation_group_size",
         0,
         "activations of quantized layers rounded to 8 bits in groups of this many, on the fly; 0 = not at all. 32 "
-        "reads prompts 1.8 times as fast, decodes 1.1 times as fast and doubles the KL of 8-bit weights (0.005 to 0.009)",
+        "reads prompts 1.8 times as fast, decodes "
+        "1.1 times as fast and doubles the KL of 8-bit weights (0.005 to 0.009)",
         choices=(0, 32, 64, 128),
         changes_numbers=True,
     ),

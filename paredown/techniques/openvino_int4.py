@@ -50,8 +50,8 @@ TECHNIQUE = Technique(
         "Weights of the blocks become 4-bit integers with a scale and zero point for a group; embedding and head stay "
         "at 8 bits. A third of the bytes of bf16 and 2.5 to 3 times its decoding speed on the built-in model, but KL "
         "0.3 nats and 62 to 72 % equal first choices there (whose weights were stored in 4 bits once already). Rounded "
-        "to nearest without calibration data; larger models lose less. The first conversion makes an environment of its "
-        "own (minutes, about 2 GB). Not for small models unless the golden sets say so."
+        "to nearest without calibration data; larger models lose less. The first conversion makes an environment of "
+        "its own (minutes, about 2 GB). Not for small models unless the golden sets say so."
     ),
     rung=Rung.FOUR_BIT,
     consumes=("hf",),
