@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from paredown.contracts import Engine, LoadShape, Loader, Metric, Scorer, Technique
+    from paredown.contracts import Engine, Loader, LoadShape, Metric, Scorer, Technique
     from paredown.errors import PareDownError, UserError
 
 _PUBLIC = {
