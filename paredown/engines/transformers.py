@@ -6,6 +6,7 @@ its keys and values are put beside the others', shorter ones padded on the left.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,6 +72,8 @@ def open_engine(context: OpenContext) -> Opened:
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
+    # It warns at every matrix multiplication that bfloat16 is cast: 210 lines a token.
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     torch.set_num_threads(int(context.options.get("threads") or 0) or len(os.sched_getaffinity(0)))
     dtype = str(context.options.get("dtype") or "auto")
     model = transformers.AutoModelForCausalLM.from_pretrained(
