@@ -17,6 +17,7 @@ from paredown.store.run_store import RunStore
 
 CONTROL_KEY = "control"
 AGAIN = "baseline again"
+PLAIN_TOKENS = 64
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _quality(context: RunContext, prepared: Prepared, first: Trials, again: Tria
 
 def _texts(prepared: Prepared, running: RunningEngine) -> Texts:
     prompts = fidelity.choose_prompts(prepared.screening)
-    return Texts(fidelity.baseline_texts(running, prompts, fidelity.plain_texts()))
+    return Texts(fidelity.baseline_texts(running, prompts, fidelity.plain_texts(tokens=PLAIN_TOKENS)))
 
 
 def stored(store: RunStore, prepared: Prepared, first: Trials, again: Trials) -> Baseline | None:

@@ -17,7 +17,7 @@ from paredown.flow import evidence, gates, quality, speed
 from paredown.flow.baseline import Baseline
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.evidence import Confirmed
-from paredown.flow.gates import PASSED, Outcome
+from paredown.flow.gates import MISSED, PASSED, Outcome
 from paredown.records.candidate import Candidate, LeftOut, Plan, PlannedCandidate
 from paredown.records.verdict import CandidateVerdict, Verdict
 from paredown.spec.targets import QUALITY_DROP
@@ -53,7 +53,23 @@ def climb(context: RunContext, prepared: Prepared, baseline: Baseline, plan: Pla
             met_at = name
             notes.append(f"Every target was met at the rung {name!r}.")
             context.progress.note(notes[-1])
+    if met_at is None:
+        _judge_closest(context, prepared, baseline, tried)
     return Climb(tuple(tried), tuple(left_out), tuple(notes))
+
+
+def _judge_closest(
+    context: RunContext, prepared: Prepared, baseline: Baseline, tried: Sequence[PlannedCandidate]
+) -> None:
+    """When nothing meets the targets, the candidate that comes closest gets its prompts after all."""
+    found = {planned.name: evidence.collect(context.store, prepared, planned) for planned in tried}
+    verdicts = [evidence.judge(one, prepared, baseline, context.spec) for one in found.values()]
+    closest = choose.closest(verdicts)
+    if closest is None:
+        return
+    outcome = found[closest.candidate].outcome
+    if outcome is not None and outcome.stage == MISSED:
+        gates.judge_after_all(context, prepared, closest.candidate)
 
 
 def _why_not(context: RunContext, met_at: str | None) -> str:

@@ -11,7 +11,7 @@ from paredown.decide import gates, slices, targets
 from paredown.flow import quality, speed
 from paredown.flow.baseline import Baseline
 from paredown.flow.context import Prepared
-from paredown.flow.gates import PASSED, Outcome
+from paredown.flow.gates import MISSED, PASSED, Outcome
 from paredown.flow.speed import Trials
 from paredown.records.candidate import Candidate, PlannedCandidate
 from paredown.records.figure import Figure
@@ -115,7 +115,7 @@ def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunS
         smoke=evidence.smoke,
         prediction=planned.prediction,
         alpha=evidence.confirmed.alpha if evidence.confirmed else 0.0,
-        error=outcome.error if outcome and outcome.stage != PASSED else "",
+        error=outcome.error if outcome and outcome.stage not in (PASSED, MISSED) else "",
     )
 
 
@@ -144,6 +144,8 @@ def _verdict(evidence: Evidence, judged: tuple[SliceVerdict, ...]) -> tuple[Verd
         return Verdict.INVESTIGATE, ("Not finished: the run was stopped before.",)
     if outcome.stage in ("smoke", "fidelity"):
         return Verdict.REJECT, (f"Stopped at the gate {outcome.stage}: {outcome.error}",)
+    if outcome.stage == MISSED:
+        return Verdict.INVESTIGATE, (f"Not judged on prompts, because it misses a target. {outcome.error}",)
     if outcome.stage != PASSED:
         return Verdict.INVESTIGATE, (f"Not judged: {outcome.error}",)
     combined = gates.combine(judged)
@@ -155,7 +157,7 @@ def _verdict(evidence: Evidence, judged: tuple[SliceVerdict, ...]) -> tuple[Verd
 def _stage(evidence: Evidence) -> str:
     if evidence.confirmed is not None:
         return "confirmation"
-    if evidence.outcome is not None and evidence.outcome.stage != PASSED:
+    if evidence.outcome is not None and evidence.outcome.stage not in (PASSED, MISSED):
         return evidence.outcome.stage
     return "screening" if evidence.screening is not None else "speed"
 

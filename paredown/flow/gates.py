@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from paredown import registry
-from paredown.decide import dominance
+from paredown.decide import dominance, targets
 from paredown.decide import gates as verdict_gates
 from paredown.decide.dominance import Contender
 from paredown.errors import EngineError, TechniqueError, UserError
@@ -30,13 +30,16 @@ from paredown.records.candidate import Candidate, PlannedCandidate
 from paredown.records.golden import Check, Fidelity, Smoke
 
 PASSED = "passed"
+MISSED = "missed"
 _DROPPED = "dropped after the short trial: {} is faster beyond noise, no larger and no less faithful"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How far a candidate came. stage: the gate that stopped it (`apply`, `smoke`, `fidelity`, `speed`), or `passed`.
+    """How far a candidate came.
 
+    stage: the gate that stopped it (`apply`, `smoke`, `fidelity`, `speed`), `missed` when its figures miss a target so
+           that no prompt was spent on it, or `passed`
     error: one sentence of what went wrong with its technique or engine; detail: tail of the log
     """
 
@@ -49,12 +52,15 @@ class Outcome:
 def run(context: RunContext, prepared: Prepared, baseline: Baseline, planned: PlannedCandidate) -> Outcome:
     """Take one candidate through every gate, or return what an earlier run found."""
     found = context.store.find("outcome", planned.name, Outcome)
-    if found is not None:
+    spared = found is not None and found.stage in (MISSED, "speed")
+    if found is not None and not (spared and context.spec.exhaust):
         return found
     with context.progress.stage(f"Candidate {planned.name}") as stage:
         outcome = _through_the_gates(context, prepared, baseline, planned, stage)
     context.store.put("outcome", planned.name, outcome)
-    if outcome.stage != PASSED:
+    if outcome.stage == MISSED:
+        context.progress.note(f"{planned.name} misses a target, so no prompt is spent on it: {outcome.error}")
+    elif outcome.stage != PASSED:
         context.progress.note(f"{planned.name} stopped at the gate {outcome.stage!r}: {outcome.error}")
     return outcome
 
@@ -75,9 +81,9 @@ def _through_the_gates(
         if failed is not None:
             return failed
         gate = "speed"
-        worse_than = _speed_and_quality(context, prepared, baseline, candidate, stage)
-        if worse_than:
-            return Outcome(candidate.name, gate, _DROPPED.format(worse_than))
+        stopped = _speed_and_quality(context, prepared, baseline, candidate, stage)
+        if stopped is not None:
+            return stopped
     except TechniqueError as error:
         return Outcome(planned.name, gate, str(error), error.detail)
     except EngineError as error:
@@ -155,11 +161,8 @@ def _compare(
 
 def _speed_and_quality(
     context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate, stage: Stage
-) -> str | None:
-    """A short trial in a fresh process, then the screening prompts in the same one.
-
-    Returns the name of a candidate that dominates this one, and then no prompt was spent; else None.
-    """
+) -> Outcome | None:
+    """A short trial in a fresh process, then the screening prompts in the same one, unless they would be wasted."""
     with ExitStack() as stack:
         shared: dict[str, RunningEngine] = {}
 
@@ -168,19 +171,49 @@ def _speed_and_quality(
             return _Kept(shared)
 
         stage.update(0.55, "speed: short trial")
-        speed.screen(context, prepared, candidate, start)
-        worse_than = None if context.spec.exhaust else _dominated(context, prepared, baseline, candidate)
-        if worse_than is None and quality.find_evaluation(context.store, candidate, "screening", prepared) is None:
+        trials = speed.screen(context, prepared, candidate, start)
+        if not context.spec.exhaust:
+            worse_than = _dominated(context, prepared, baseline, candidate)
+            if worse_than is not None:
+                return Outcome(candidate.name, "speed", _DROPPED.format(worse_than))
+            missed = _missed(context, prepared, baseline, candidate, trials)
+            if missed:
+                return Outcome(candidate.name, MISSED, missed)
+        if quality.find_evaluation(context.store, candidate, "screening", prepared) is None:
             running = shared.get("running") or stack.enter_context(context.starter(candidate)())
             quality.evaluate(context, running, candidate, "screening", prepared.screening, _Part(stage, 0.65, 1.0))
-        return worse_than
+        return None
+
+
+def judge_after_all(context: RunContext, prepared: Prepared, name: str) -> None:
+    """Spend the screening prompts on a candidate that missed a target: it came closest, so its quality matters."""
+    candidate = context.store.get("candidate", name, Candidate)
+    title = f"{name} comes closest: {len(prepared.screening)} prompts"
+    try:
+        with context.progress.stage(title) as stage, context.starter(candidate)() as running:
+            quality.evaluate(context, running, candidate, "screening", prepared.screening, stage)
+    except EngineError as error:
+        context.store.put("outcome", name, Outcome(name, "screening", str(error), error.detail))
+        return
+    context.store.put("outcome", name, Outcome(name, PASSED))
+
+
+def _missed(context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate, trials: Trials) -> str:
+    """The targets that the short trial misses by its own figures, or nothing."""
+    price = context.spec.price_usd_per_hour
+    found = targets.check(
+        prepared.targets,
+        speed.compute(trials, candidate.main, price),
+        speed.compute(baseline.trials, prepared.artifact, price),
+    )
+    return "; ".join(f"{result.target.text}: {result.reason}" for result in found if result.met is False)
 
 
 def _dominated(context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate) -> str | None:
     """Compare with every candidate that has passed before; noise is what the baseline's A/A control showed."""
     store = context.store
     passed = [codec.loads(Outcome, store.body(entry)) for entry in store.entries("outcome")]
-    names = [outcome.candidate for outcome in passed if outcome.stage == PASSED]
+    names = [outcome.candidate for outcome in passed if outcome.stage in (PASSED, MISSED)]
     rivals = [_contender(context, store.get("candidate", name, Candidate)) for name in names]
     own = _contender(context, candidate)
     return dominance.dominated_by(own, rivals, 1.0 + speed.noise_floor(baseline.trials, baseline.again, prepared))
