@@ -13,6 +13,8 @@ from paredown.stats import power, tango
 
 PRIMARY_METRIC = "decode_speed"
 LIKELY = 0.5
+PRIOR_SPREAD = 0.5
+"""Of the margin: one standard deviation of the true drop, before any prompt was asked."""
 _VERDICT_ORDER = {Verdict.SHIP: 0, Verdict.INVESTIGATE: 1, Verdict.REJECT: 2}
 
 
@@ -47,8 +49,9 @@ def for_confirmation(
 def chance_to_ship(slices: Sequence[SliceVerdict], prompts_ratio: float, alpha: float) -> float:
     """Probability that every gate ships on `prompts_ratio` times as many prompts, judged by the screening.
 
-    The true drop is taken as normal about the one observed, and averaged over; gates as independent. A gate without
-    scored prompts counts one half.
+    What is believed of the true drop: before the screening, normal about 0 with half the margin as its standard
+    deviation (what passed the fidelity gate seldom loses more than the margin); after it, that times the likelihood
+    of the drop observed. Averaged over; gates as independent. A gate without scored prompts counts one half.
     """
     chance = 1.0
     for row in slices:
@@ -63,11 +66,13 @@ def _gate_chance(row: SliceVerdict, prompts_ratio: float, alpha: float) -> float
         return 0.5
     flip_rate = (counts.lost + counts.gained + 1) / (counts.n + 2)
     n = max(1, round(counts.n * prompts_ratio))
-    spread = (flip_rate / counts.n) ** 0.5
+    observed, before = flip_rate / counts.n, (row.margin * PRIOR_SPREAD) ** 2
+    mean = row.drop * before / (before + observed)
+    spread = (before * observed / (before + observed)) ** 0.5
     quantiles = [tango.normal_quantile(probability) for probability in np.linspace(0.05, 0.95, 10)]
     total = 0.0
     for quantile in quantiles:
-        drop = min(max(row.drop + quantile * spread, -0.99), 0.99)
+        drop = min(max(mean + quantile * spread, -0.99), 0.99)
         total += power.ship_probability(n, row.margin, max(flip_rate, abs(drop)), drop, alpha)
     return total / len(quantiles)
 

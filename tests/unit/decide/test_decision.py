@@ -100,6 +100,16 @@ def test_the_chance_to_ship_grows_with_the_prompts_held_back():
     assert 0.0 < few < many < 1.0
 
 
+def test_a_few_unlucky_prompts_do_not_outweigh_that_the_model_is_nearly_the_same():
+    """10 lost against 5 gained of 234 is a drop of 2.1 points, and 1.3 standard deviations: likelier luck than harm."""
+    chance = choose.chance_to_ship(judged(10, 5, 219), 3.0, 0.04)
+    assert 0.5 < chance < 0.75
+
+
+def test_many_lost_prompts_do_outweigh_it():
+    assert choose.chance_to_ship(judged(24, 4, 206), 3.0, 0.04) < 0.2
+
+
 def test_one_rejected_gate_rejects_and_an_open_one_leaves_it_open():
     ship, bad, unsure = GOOD[0], BAD[0], UNSURE[0]
     assert gates.combine([ship, ship]).verdict is Verdict.SHIP

@@ -69,7 +69,7 @@ class World:
 def build(directory: Path) -> World:
     prompts = write_prompts(directory / "prompts.jsonl", 240)
     script = dataclasses.replace(
-        fake_models.SENSIBLE, speeds=fake_models.fast(10_000), right_fraction={"": 0.9}, weight_bytes=1_000_000
+        fake_models.SENSIBLE, speeds=fake_models.fast(5_000), right_fraction={"": 0.9}, weight_bytes=1_000_000
     )
     model = fake_models.make(directory / "model", script, items=golden.load([str(prompts)]).items)
     traffic = directory / "short.yaml"
@@ -77,7 +77,7 @@ def build(directory: Path) -> World:
     return World(directory, model, prompts, traffic)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def plug_ins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The fake techniques, declared to this process and to workers that it starts."""
     directory = extension.declare(tmp_path_factory.mktemp("plug-ins"), fake_techniques.DECLARED)
@@ -92,21 +92,23 @@ def plug_ins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         os.environ["PYTHONPATH"] = before
 
 
-@pytest.fixture(scope="session")
-def known_ceilings() -> Iterator[None]:
-    """Measuring the machine takes ten seconds and is tested elsewhere."""
+@pytest.fixture(scope="module")
+def short_measurements() -> Iterator[None]:
+    """Measuring the machine takes ten seconds and is tested elsewhere; fewer and shorter blocks are enough here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ceilings, "measure", lambda: CEILINGS)
         patch.setattr(speed, "KV_PROBE_TOKENS", 4)
+        patch.setattr(speed, "FINAL_BLOCKS", 2)
+        patch.setattr(speed, "CONTROL_BLOCKS", 1)
         yield
 
 
-@pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory, plug_ins: Path, known_ceilings: None) -> World:
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, plug_ins: Path, short_measurements: None) -> World:
     return build(tmp_path_factory.mktemp("world"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def finished(world: World) -> Finished:
     """One whole run that ships at the 8-bit rung; shared by the tests that only look at it."""
     return world.run("finished", techniques={"only": ["fake_lossless", "fake_8bit", "fake_crash", "fake_4bit"]})

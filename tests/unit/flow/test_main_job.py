@@ -10,7 +10,6 @@ import pytest
 
 from paredown.errors import RecordError, RunInUseError, UserError
 from paredown.flow import again
-from paredown.flow.climb import Climb
 from paredown.flow.evidence import Confirmed
 from paredown.flow.run import Finished
 from paredown.flow.verify import verify
@@ -140,27 +139,3 @@ def test_the_report_can_be_made_again_from_the_record_alone(finished: Finished, 
     shown = again.view_of(copy)
     assert shown.decision.recommended == "fake_8bit"
     assert [c.name for c in shown.candidates] == ["fake_lossless", "fake_8bit", "fake_crash"]
-
-
-def test_exhaust_goes_on_and_rejects_four_bits_that_lose_answers(world) -> None:
-    finished = world.run("exhausted", techniques={"only": ["fake_8bit", "fake_4bit", "fake_nothing"]}, exhaust=True)
-    assert finished.decision.recommended == "fake_8bit"
-    assert verdict_of(finished, "fake_4bit").verdict is Verdict.REJECT
-    assert "nothing was optimized" in verdict_of(finished, "fake_nothing").error
-
-
-def test_when_nothing_meets_the_targets_the_closest_is_named(world) -> None:
-    finished = world.run("missed", techniques={"only": ["fake_lossless", "fake_oom"]})
-    assert finished.decision.exit_status == 3
-    assert finished.decision.recommended is None
-    assert finished.decision.closest == "fake_lossless"
-    assert "Out of memory" in verdict_of(finished, "fake_oom").error
-
-
-def test_a_used_up_budget_leaves_the_rest_for_the_same_command(world) -> None:
-    stopped = world.run("budget", techniques={"only": ["fake_8bit"]}, budget="1s")
-    with RunStore(world.directory / "budget", read_only=True) as store:
-        climbed = store.get("climb", "run", Climb)
-    assert climbed.tried == ()
-    assert "time budget" in climbed.left_out[0].reason
-    assert stopped.decision.exit_status in (3, 4)
