@@ -15,5 +15,5 @@ def view_of(directory: Path) -> ReportView:
     with RunStore(directory, read_only=True) as store:
         prepared, spec = asked.reload(store), asked.spec_of(store)
         found = conclude.conclude(store, prepared, spec)
-        paragraph = f"{found.decision.paragraph} Record: {store.root_digest()}."
+        paragraph = f"{found.decision.paragraph} · Record: {store.root_digest()}"
         return view.make(store, prepared, spec, replace(found, decision=replace(found.decision, paragraph=paragraph)))

@@ -123,5 +123,5 @@ def _with_digest(store: RunStore, conclusion: Conclusion) -> Decision:
             store.put("verdict", verdict.candidate, verdict)
     if store.find("decision", "final", Decision) != conclusion.decision:
         store.put("decision", "final", conclusion.decision)
-    paragraph = f"{conclusion.decision.paragraph} Record: {store.root_digest()}."
+    paragraph = f"{conclusion.decision.paragraph} · Record: {store.root_digest()}"
     return replace(conclusion.decision, paragraph=paragraph)
