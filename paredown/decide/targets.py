@@ -13,6 +13,9 @@ from paredown.stats.percentiles import samples_needed
 
 _SAMPLES_NEEDED = {"p95": samples_needed(0.95), "p99": samples_needed(0.99)}
 
+SLACK = 0.1
+"""Of a target: a short trial has to miss by more than this before a candidate is given up for it."""
+
 
 def check(
     targets: Sequence[Target],
@@ -25,6 +28,23 @@ def check(
         _quality(target, slices) if target.metric == QUALITY_DROP else _figure(target, figures, baseline)
         for target in targets
     )
+
+
+def clearly_missed(result: TargetResult) -> bool:
+    """Whether a short trial is enough to say that the target is missed: by more than `SLACK`, or by an exact figure.
+
+    A size is exact; a speed can come out better when it is measured in turns with the baseline.
+    """
+    figure, target = result.figure, result.target
+    if result.met is not False or figure is None or figure.value is None or target.metric == QUALITY_DROP:
+        return False
+    if figure.low is None and figure.high is None:
+        return True
+    factor = units.factor(figure.unit, target.unit) or 1.0
+    got = result.ratio if target.relative else figure.value * factor
+    assert got is not None
+    at_most = target.comparison is Comparison.AT_MOST
+    return not _holds(target, got * (1.0 - SLACK) if at_most else got * (1.0 + SLACK))
 
 
 def _quality(target: Target, slices: Sequence[SliceVerdict]) -> TargetResult:

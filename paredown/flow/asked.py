@@ -29,11 +29,15 @@ CHANGEABLE = frozenset({"golden"})
 
 @dataclass(frozen=True)
 class Asked:
-    """The spec as text, its digest, and the version of paredown that wrote it."""
+    """The spec as text, its digest, the version of paredown that wrote it, and where the run was made.
+
+    directory: part of the decision (its serve command), which therefore reads the same wherever the record is moved
+    """
 
     settings: str
     digest: str
     paredown: str
+    directory: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class ItemIds:
 
 def remember(store: RunStore, spec: RunSpec, version: str) -> None:
     """Hash the request into the record. Raises UserError when the directory belongs to another request."""
-    now = Asked(json.dumps(spec.decides(), sort_keys=True), spec.digest(), version)
+    now = Asked(json.dumps(spec.decides(), sort_keys=True), spec.digest(), version, str(store.directory))
     before = store.find("spec", "run", Asked)
     if before is not None and before.digest != now.digest:
         changed = _changed(json.loads(before.settings), spec.decides())

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from paredown.decide import alpha, choose, decision
+from paredown.decide import alpha, choose, decision, targets
 from paredown.decide.alpha import AlphaBudget
 from paredown.errors import EngineError
 from paredown.flow import evidence, gates, quality, speed
@@ -102,7 +102,7 @@ def _promising(
         found = evidence.collect(context.store, prepared, planned)
         if found.outcome is not None and found.outcome.stage == PASSED:
             verdicts.append(evidence.judge(found, prepared, baseline, context.spec))
-    hopeful = [verdict for verdict in verdicts if not misses(verdict)]
+    hopeful = [v for v in verdicts if not any(targets.clearly_missed(result) for result in v.targets)]
     budget = context.store.find("alpha", "run", AlphaBudget) or AlphaBudget()
     order = choose.for_confirmation(
         hopeful,

@@ -11,6 +11,7 @@ from paredown.decide.paragraph import About, Place
 from paredown.errors import RecordError
 from paredown.flow import baseline as baselines
 from paredown.flow import evidence, speed
+from paredown.flow.asked import Asked
 from paredown.flow.baseline import AGAIN, CONTROL_KEY, Baseline
 from paredown.flow.climb import Climb
 from paredown.flow.context import Prepared
@@ -45,8 +46,9 @@ def conclude(store: RunStore, prepared: Prepared, spec: RunSpec) -> Conclusion:
     left_out = (*plan.left_out, *climbed.left_out)
     wide = {one.planned.name: one.planned.same_engine_wide for one in found if one.planned.same_engine_wide}
     about = replace(_about(prepared, spec, left_out), wide=wide)
+    directory = store.get("spec", "run", Asked).directory
     places = {
-        one.planned.name: Place(str(one.candidate.main.path), f"paredown serve {store.directory}")
+        one.planned.name: Place(str(one.candidate.main.path), f"paredown serve {directory}")
         for one in found
         if one.candidate is not None
     }

@@ -199,14 +199,14 @@ def judge_after_all(context: RunContext, prepared: Prepared, name: str) -> None:
 
 
 def _missed(context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate, trials: Trials) -> str:
-    """The targets that the short trial misses by its own figures, or nothing."""
+    """The targets that the short trial clearly misses, or nothing."""
     price = context.spec.price_usd_per_hour
     found = targets.check(
         prepared.targets,
         speed.compute(trials, candidate.main, price),
         speed.compute(baseline.trials, prepared.artifact, price),
     )
-    return "; ".join(f"{result.target.text}: {result.reason}" for result in found if result.met is False)
+    return "; ".join(f"{result.target.text}: {result.reason}" for result in found if targets.clearly_missed(result))
 
 
 def _dominated(context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate) -> str | None:

@@ -96,3 +96,15 @@ def test_a_drop_is_met_missed_or_open_as_its_gate_says(lost, gained, met):
 def test_a_drop_that_was_not_judged_is_open():
     assert check("quality_drop<=3pt", []).met is None
     assert scenarios.judged(4, 4, 460)[0].verdict is Verdict.SHIP
+
+
+@pytest.mark.parametrize(("speed", "clearly"), [(88.0, True), (95.0, False), (105.0, False)])
+def test_a_short_trial_misses_clearly_only_beyond_the_slack(speed, clearly):
+    before = [Figure("decode_speed", "tok/s", 40.0, 8, low=38.0, high=42.0)]
+    figures = [Figure("decode_speed", "tok/s", speed, 8, low=speed - 2, high=speed + 2)]
+    assert targets.clearly_missed(check("decode_speed>=2.5x", figures, before)) is clearly
+
+
+def test_an_exact_size_is_missed_by_a_hair():
+    result = check("weight_bytes<=60%", [Figure("weight_bytes", "B", 61.0)], [Figure("weight_bytes", "B", 100.0)])
+    assert targets.clearly_missed(result)

@@ -105,6 +105,11 @@ def copy(finished: Finished, world, tmp_path: Path) -> Path:
     return Path(shutil.copytree(world.directory / "finished", tmp_path / "copy"))
 
 
+def test_a_record_that_was_moved_verifies_all_the_same(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(copy.parent)
+    assert verify(Path(copy.name)).decision.recommended == "fake_8bit"
+
+
 def test_verify_fails_when_a_byte_of_the_raw_events_was_changed(copy: Path) -> None:
     file = next((copy / "files").rglob("*.gz"))
     content = bytearray(file.read_bytes())
