@@ -49,7 +49,7 @@ format: $(CORE)
 	@$(BIN)/ruff check --fix .
 
 bench: $(ENGINES)  ## figures beside a peer's, in one run
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
 docs: $(CORE)  ## write the generated parts of the docs
 	@$(BIN)/python tools/generate_docs.py

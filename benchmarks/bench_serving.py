@@ -1,6 +1,8 @@
 """How much of an engine's own decode speed a client sees: in process against served, in turns, fresh processes.
 
-    python benchmarks/bench_serving.py ENGINE FORMAT ARTIFACT [ROUNDS]
+    python benchmarks/bench_serving.py [ENGINE FORMAT ARTIFACT [ROUNDS]]
+
+Without arguments: the built-in model by the technique onnx_int8, made when it is not in the cache.
 
 In process, a loop over the engine's own generation session; served, the host over HTTP as in every trial. Both get
 the same token ids and lengths. Wanted: at least 90 %.
@@ -17,22 +19,48 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from paredown import registry
-from paredown.contracts import Engine, GenerationRequest, OpenContext
+from paredown.contracts import Engine, GenerationRequest, OpenContext, PlanFacts, Proposal
 from paredown.hosts import launch
 from paredown.machine import describe
 from paredown.measure import traffic, trial
 from paredown.measure.overhead import serving_overhead
 from paredown.measure.trial import TrialSettings
+from paredown.models import artifact as artifacts
+from paredown.models import describe as describe_model
+from paredown.models import source
+from paredown.optimize import apply
 from paredown.records.artifact import Artifact
 from paredown.records.candidate import Candidate, Rung
 from paredown.records.figure import Options
 from paredown.records.timing import tpot_s
+from paredown.spec.schema import default_cache
 
 REQUESTS = 6
 WANTED = 0.90
 
 
+def recommended_artifact() -> tuple[str, str, str]:
+    """Engine, format and directory of the built-in model in 8 bits on ONNX Runtime."""
+    cache = default_cache()
+    path = source.resolve("demo", cache=cache)
+    facts = describe_model.facts(path)
+    original = artifacts.describe(path, format="hf", parameters=facts.parameters)
+    technique = registry.technique("onnx_int8")
+    (offer,) = technique.propose(PlanFacts(facts, describe()))
+    assert isinstance(offer, Proposal)
+    made = apply.make(
+        technique,
+        offer.steps[0],
+        {"main": original},
+        cache=cache,
+        parameters=facts.parameters,
+        on_progress=lambda _fraction, _text: None,
+    )
+    return "onnxruntime_genai", made.format, str(made.path)
+
+
 def main(arguments: Sequence[str]) -> int:
+    arguments = arguments or recommended_artifact()
     engine, path = registry.engine(arguments[0]), Path(arguments[2])
     artifact = Artifact(path, arguments[1], "bench", 1, 1, 1)
     options = engine.resolve(artifact, describe(), {})

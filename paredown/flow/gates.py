@@ -206,7 +206,7 @@ def _missed(context: RunContext, prepared: Prepared, baseline: Baseline, candida
         speed.compute(trials, candidate.main, price),
         speed.compute(baseline.trials, prepared.artifact, price),
     )
-    return "; ".join(f"{result.target.text}: {result.reason}" for result in found if targets.clearly_missed(result))
+    return " ".join(f"{result.target.text}: {result.reason}" for result in found if targets.clearly_missed(result))
 
 
 def _dominated(context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate) -> str | None:
