@@ -1,7 +1,8 @@
 """How often a candidate at the margin ships: exact worst case over flip rates, for every number of prompts.
 
 The requirement is 5.5 % over margins of 1 to 5 points, 20 to 1,000 prompts and flips from the margin up to 20 %, with
-every attempt of a run counted. Run: python benchmarks/bench_false_ship.py [STEP] (every STEP-th number of prompts; 1 = all).
+every attempt of a run counted. Run:
+python benchmarks/bench_false_ship.py [STEP] (every STEP-th number of prompts; 1 = all).
 """
 
 from __future__ import annotations
