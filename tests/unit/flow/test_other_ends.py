@@ -13,8 +13,12 @@ def verdict_of(finished: Finished, name: str):
 
 
 def test_exhaust_goes_on_and_rejects_four_bits_that_lose_answers(world) -> None:
-    finished = world.run("exhausted", techniques={"only": ["fake_8bit", "fake_4bit", "fake_nothing"]}, exhaust=True)
+    only = ["fake_8bit", "fake_8bit_slow", "fake_4bit", "fake_nothing"]
+    finished = world.run("exhausted", techniques={"only": only}, exhaust=True)
     assert finished.decision.recommended == "fake_8bit"
+    unconfirmed = verdict_of(finished, "fake_8bit_slow")
+    assert unconfirmed.verdict is Verdict.INVESTIGATE
+    assert "not confirmed" in unconfirmed.reasons[0]
     assert verdict_of(finished, "fake_4bit").verdict is Verdict.REJECT
     assert "nothing was optimized" in verdict_of(finished, "fake_nothing").error
 
