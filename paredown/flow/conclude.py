@@ -46,7 +46,7 @@ def conclude(store: RunStore, prepared: Prepared, spec: RunSpec) -> Conclusion:
     left_out = (*plan.left_out, *climbed.left_out)
     wide = {one.planned.name: one.planned.same_engine_wide for one in found if one.planned.same_engine_wide}
     about = replace(_about(prepared, spec, left_out), wide=wide)
-    directory = store.get("spec", "run", Asked).directory
+    directory = store.get("spec", "run", Asked).directory or store.directory
     places = {
         one.planned.name: Place(str(one.candidate.main.path), f"paredown serve {directory}")
         for one in found

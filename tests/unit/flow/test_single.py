@@ -1,0 +1,53 @@
+"""The parts of the main job alone, on the fake engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from paredown.errors import UserError
+from paredown.flow import single
+from paredown.flow.progress import Silent
+from paredown.records.verdict import Verdict
+from paredown.testing import fake_models
+
+
+def test_measure_gives_figures_of_every_traffic(world, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(single, "MEASURE_BLOCKS", 1)
+    found = single.measure(world.spec(), None, Silent())
+    (figures,) = found.figures.values()
+    by_name = {figure.name: figure for figure in figures}
+    assert 0 < (by_name["decode_speed"].value or 0) < 200
+    assert by_name["weight_bytes"].value == 1_000_000
+    assert by_name["cost"].value is None
+    assert "price" in by_name["cost"].missing
+
+
+def test_evaluate_gives_a_score_for_each_slice_with_what_guessing_gives(world) -> None:
+    rows = {row.slice: row for row in single.evaluate(world.spec(), None, Silent())}
+    assert set(rows) == {"facts", "reasoning"}
+    assert 0.8 < (rows["facts"].score or 0) < 1.0
+    assert rows["reasoning"].scored == 120
+    assert rows["reasoning"].unscored == 0
+
+
+def test_compare_ships_an_identical_copy_and_rejects_one_that_lost_a_third(world, tmp_path) -> None:
+    copy = fake_models.variant(world.model, tmp_path / "copy")
+    same = single.compare(world.spec(), copy, None, Silent())
+    assert same.verdict is Verdict.SHIP
+    worse = fake_models.variant(world.model, tmp_path / "worse", right_fraction={"": 0.6})
+    lost = single.compare(world.spec(), worse, None, Silent())
+    assert lost.verdict is Verdict.REJECT
+    assert lost.slices[0].counts.lost > lost.slices[0].counts.gained
+
+
+def test_compare_catches_a_lost_chat_template_before_any_prompt(world, tmp_path) -> None:
+    bare = fake_models.without_chat_template(world.model, tmp_path / "bare")
+    found = single.compare(world.spec(), bare, None, Silent())
+    assert found.verdict is Verdict.REJECT
+    assert found.slices == ()
+    assert "chat template" in " ".join(found.reasons)
+
+
+def test_compare_with_a_directory_that_is_not_there_says_so(world, tmp_path) -> None:
+    with pytest.raises(UserError, match="is no directory"):
+        single.compare(world.spec(), tmp_path / "nowhere", None, Silent())
