@@ -31,10 +31,12 @@ demo: $(ENGINES)  ## run the main job on the built-in model
 
 test: $(CORE)  ## fast tests: no torch, under a minute
 	@echo "Running the fast tests"
-	@$(BIN)/python -m pytest tests/unit tests/contract -n 2 --dist loadfile
+	@$(BIN)/python -m pytest tests/unit tests/contract -m 'not slow' -n 2 --dist loadfile
 
 test-real: $(ENGINES)  ## the real engines and techniques on the built-in model, planted faults, and the report in a browser
-	@$(BIN)/python -m pytest tests/real tests/browser tests/device -m '' --timeout=1200
+	@echo "Running the slow and the real tests (about seven minutes on two cores)"
+	@$(BIN)/python -m pytest tests/unit -m slow
+	@$(BIN)/python -m pytest tests/real tests/browser tests/device --timeout=1200
 
 check: $(CORE)  ## lint, types, layers, sizes, generated docs
 	@$(BIN)/ruff format --check .

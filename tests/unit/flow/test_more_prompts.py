@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from paredown.decide.alpha import AlphaBudget
 from paredown.records.verdict import Verdict
 from paredown.store.run_store import RunStore
 from tests.unit.flow.conftest import write_prompts
+
+pytestmark = pytest.mark.slow
 
 
 def test_prompts_added_after_investigate_decide_at_the_next_share_of_the_error_budget(world) -> None:

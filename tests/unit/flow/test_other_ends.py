@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from paredown.flow.climb import Climb
 from paredown.flow.run import Finished
 from paredown.records.verdict import Verdict
 from paredown.store.run_store import RunStore
+
+pytestmark = pytest.mark.slow
 
 
 def verdict_of(finished: Finished, name: str):
