@@ -50,7 +50,7 @@ class TerminalProgress:
 
 class _Bar:
     def __init__(self, bars: Progress, title: str, estimate_s: float | None) -> None:
-        self._bars, self._estimate_s, self._begun = bars, estimate_s, time.monotonic()
+        self._bars, self._begun = bars, time.monotonic()
         about = f"about {_seconds(estimate_s)}" if estimate_s else ""
         self._task = bars.add_task(title, total=1.0, doing="", remaining=about)
 

@@ -125,3 +125,8 @@ def _locked(path: Path, name: str, on_progress: OnProgress) -> Iterator[None]:
             yield
         finally:
             fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def python_of(environment: Environment | None, cache: Path) -> Path | None:
+    """Interpreter of an engine's own environment, made when it is not there yet; None = it lives in this Python."""
+    return None if environment is None else ensure(environment, cache, lambda _fraction, _text: None)

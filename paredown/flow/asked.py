@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from paredown import registry
 from paredown.errors import RecordError, UserError
@@ -94,7 +93,6 @@ def reload(store: RunStore) -> Prepared:
     artifact = store.get("artifact", BASELINE, Artifact)
     targets = targets_of(spec)
     return Prepared(
-        source=Path(artifact.path),
         facts=store.get("model", "source", ModelFacts),
         artifact=artifact,
         machine=store.get("machine", "host", Machine),

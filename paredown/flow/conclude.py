@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from paredown.decide import decision
 from paredown.decide.paragraph import About, Place
@@ -84,8 +83,3 @@ def _about(prepared: Prepared, spec: RunSpec, left_out: Sequence[LeftOut]) -> Ab
         caution=prepared.facts.caution,
         stopped="the time budget ran out" if out_of_time else "",
     )
-
-
-def report_path(directory: Path) -> Path:
-    """Where the HTML report of a run lies."""
-    return directory / "report.html"

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from paredown import registry
-from paredown.contracts import Engine
+from paredown import environments, registry
 from paredown.evaluate.golden import GoldenSet
 from paredown.flow.progress import Progress
 from paredown.hosts import launch
@@ -55,7 +54,7 @@ class RunContext:
                 self.directory / "work",
                 timeout_s=START_TIMEOUT_S,
                 device=self.device,
-                python=engine_python(engine, self.cache),
+                python=environments.python_of(engine.environment, self.cache),
             )
 
         return start
@@ -65,7 +64,6 @@ class RunContext:
 class Prepared:
     """What is known before anything is measured. The first traffic is the one on which targets are judged."""
 
-    source: Path
     facts: ModelFacts
     artifact: Artifact
     machine: Machine
@@ -81,12 +79,3 @@ class Prepared:
     def items(self, split: str) -> tuple[GoldenItem, ...]:
         """The items of `screening` or `confirmation`."""
         return {"screening": self.screening, "confirmation": self.confirmation}[split]
-
-
-def engine_python(engine: Engine, cache: Path) -> Path | None:
-    """Interpreter of the engine's own environment; made when it is not there yet. None = this Python."""
-    if engine.environment is None:
-        return None
-    from paredown import environments
-
-    return environments.ensure(engine.environment, cache, lambda _fraction, _text: None)

@@ -92,7 +92,6 @@ def prepare(context: RunContext, requested: Requested) -> Prepared:
     with context.progress.stage("Ceilings of this machine", estimate_s=10):
         measured = store.once("ceilings", "host", Ceilings, ceilings.measure)
     prepared = Prepared(
-        source=requested.source,
         facts=facts,
         artifact=made,
         machine=host,

@@ -34,11 +34,7 @@ def serving(run: Path, name: str | None, port: int) -> Iterator[RunningEngine]:
         if content_digest.digest_of(artifact.path) != artifact.digest:
             raise UserError(f"{artifact.path} was changed since it was judged: what it would serve was never measured.")
     engine = registry.engine(candidate.engine)
-    python = (
-        environments.ensure(engine.environment, default_cache(), lambda _fraction, _text: None)
-        if engine.environment
-        else None
-    )
+    python = environments.python_of(engine.environment, default_cache())
     with (
         tempfile.TemporaryDirectory(prefix="paredown-serve-") as work,
         launch.start(engine, candidate, Path(work), timeout_s=START_TIMEOUT_S, python=python, port=port) as running,

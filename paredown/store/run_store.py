@@ -51,7 +51,6 @@ class RunStore:
 
     def __init__(self, directory: Path, *, create: bool = False, read_only: bool = False) -> None:
         self.directory = directory
-        self._read_only = read_only
         path = directory / "record.sqlite"
         if not create and not path.is_file():
             raise UserError(
