@@ -22,7 +22,7 @@ from paredown import registry
 from paredown.contracts import Engine, GenerationRequest, OpenContext, PlanFacts, Proposal
 from paredown.hosts import launch
 from paredown.machine import describe
-from paredown.measure import traffic, trial
+from paredown.measure import trial
 from paredown.measure.overhead import serving_overhead
 from paredown.measure.trial import TrialSettings
 from paredown.models import artifact as artifacts
@@ -34,6 +34,7 @@ from paredown.records.candidate import Candidate, Rung
 from paredown.records.figure import Options
 from paredown.records.timing import tpot_s
 from paredown.spec.schema import default_cache
+from paredown.traffic import load as traffic
 
 REQUESTS = 6
 WANTED = 0.90

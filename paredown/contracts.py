@@ -25,7 +25,7 @@ from paredown.records.traffic import TrafficRequest
 # fmt: off
 __all__ = [  # also the records that plug-ins make, so that one import is enough
     "Answer", "Applied", "ApplyContext", "Artifact", "Batching", "Clock", "Engine", "Environment", "Evidence",
-    "Figure", "GenerationRequest", "GenerationSession", "GoldenItem", "LayerLeft", "LeftOut", "LoadShape", "Loader",
+    "Figure", "GenerationRequest", "GenerationSession", "GoldenItem", "KvCacheUse", "LayerLeft", "LeftOut", "LoadShape", "LoadStep", "Loader",
     "Machine", "Metric", "ModelFacts", "Needs", "OpenContext", "OpenedEngine", "Option", "Options", "PlanFacts",
     "Proposal", "RawRow", "Rung", "Samples", "Scalar", "Score", "ScoreRequest", "ScoreResult", "Scorer",
     "ScoringLevel", "ScoringSession", "Send", "ServedBy", "ServerCommand", "StepOutput", "Technique",
@@ -190,12 +190,29 @@ class StepOutput:
     at_ns: int | None = None
 
 
+@dataclass(frozen=True)
+class KvCacheUse:
+    """The KV cache as the engine holds it now.
+
+    allocated_bytes: what is allocated for `tokens` positions (of all active requests; padding and reserves included)
+    capacity_tokens: positions that fit before requests have to wait or are preempted; None = as many as memory holds
+    """
+
+    allocated_bytes: int
+    tokens: int
+    capacity_tokens: int | None = None
+
+
 class GenerationSession(Protocol):
-    """Generation inside the host's engine thread. One thread calls it; a step computes one token per active request."""
+    """Generation inside the host's engine thread. One thread calls it; a step computes one token per active request.
+
+    `kv_cache` tells what the cache of the active requests takes; None = the library does not say.
+    """
 
     def add(self, request: GenerationRequest) -> None: ...
     def step(self) -> Sequence[StepOutput]: ...
     def cancel(self, request_id: str) -> None: ...
+    def kv_cache(self) -> KvCacheUse | None: ...
     def close(self) -> None: ...
 
 
@@ -299,11 +316,15 @@ class Engine:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that a metric may look at. `None` = not there, and then the metric says `missing`, not 0."""
+    """All that a metric may look at. `None` = not there, and then the metric says `missing`, not 0.
+
+    limits: what each request must keep, by metric, in seconds: {"ttft": 0.2, "tpot": 0.05, "e2e": 3.0}
+    """
 
     trial: Trial | None = None
     artifact: Artifact | None = None
     price_usd_per_hour: float | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -312,7 +333,7 @@ class Metric:
 
     compute: `Samples` for a metric with a distribution (targets then name a statistic: `ttft_p95`), else `Figure`
     better:  `lower` or `higher`
-    requires: what a host or a request may lack, without which nobody can measure it: `energy_counter`, `price`
+    requires: what a host or a request may lack, without which nobody can measure it: `energy_counter`, `price`, `limits`
     """
 
     name: str
@@ -363,16 +384,32 @@ Send = Callable[[TrafficRequest, int], Awaitable[None]]
 
 
 @dataclass(frozen=True)
-class LoadShape:
-    """Decides when requests are sent. `drive` returns when every request it sent has finished.
+class LoadStep:
+    """One step of a load that has several: which shape with which options, and how it is called in a report."""
 
-    concurrency: requests in flight at most, from the options (None = unbounded, open loop)
+    label: str
+    load_shape: str
+    options: Options
+
+
+@dataclass(frozen=True)
+class LoadShape:
+    """Decides when requests are sent. Exactly one of `drive`, `due` and `steps` is given.
+
+    concurrency: requests in flight at most, from the options (None = unbounded, open loop); raises UserError for
+                 options that make no load
+    drive: closed loop: sends, and returns when every request it sent has finished
+    due:   open loop: seconds after the start at which each request is due, ascending, one for each request (the
+           schedule is kept however slow the server is)
+    steps: several loads one after the other, each with its own share of the requests and figures of its own
     """
 
     name: str
     summary: str
-    drive: Callable[[Sequence[TrafficRequest], Options, Clock, Send], Awaitable[None]]
     concurrency: Callable[[Options], int | None]
+    drive: Callable[[Sequence[TrafficRequest], Options, Clock, Send], Awaitable[None]] | None = None
+    due: Callable[[Sequence[TrafficRequest], Options], Sequence[float]] | None = None
+    steps: Callable[[Options], Sequence[LoadStep]] | None = None
     options: tuple[Option, ...] = ()
 
 

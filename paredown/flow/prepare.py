@@ -19,7 +19,6 @@ from paredown.flow import asked
 from paredown.flow.asked import BASELINE, ItemIds
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
-from paredown.measure import traffic as traffics
 from paredown.models import artifact as artifacts
 from paredown.models import describe, formats, source
 from paredown.profile import ceilings
@@ -31,6 +30,7 @@ from paredown.records.verdict import Margin, Target
 from paredown.spec import measurable
 from paredown.spec.schema import RunSpec
 from paredown.stats import power, tango
+from paredown.traffic import load as traffics
 
 
 @dataclass(frozen=True)

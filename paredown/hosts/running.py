@@ -9,17 +9,23 @@ from types import TracebackType
 
 from paredown.errors import EngineDied, EngineError, EngineOutOfMemory
 from paredown.hosts.process import Process
-from paredown.hosts.scoring_client import DEFAULT_TIMEOUT_S, ScoringClient
+from paredown.hosts.scoring_client import DEFAULT_TIMEOUT_S, HostInfo, ScoringClient
+from paredown.records.dialect import Dialect
 from paredown.records.events import StartUp
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where an engine answers. `url` ends before `/v1`: `http://127.0.0.1:8000`."""
+    """Where an engine answers. `url` ends before `/v1`: `http://127.0.0.1:8000`.
+
+    ca_file: PEM file of the authorities that its TLS certificate is checked by; None = the system's
+    """
 
     url: str
     api_key: str
     model_name: str
+    ca_file: Path | None = None
+    dialect: Dialect = Dialect()
 
 
 class RunningEngine:
@@ -54,6 +60,14 @@ class RunningEngine:
     def model_name(self) -> str:
         """What requests name in `model`."""
         return self.endpoint.model_name
+
+    @property
+    def ca_file(self) -> Path | None:
+        return self.endpoint.ca_file
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.endpoint.dialect
 
     @property
     def pid(self) -> int | None:
@@ -92,6 +106,13 @@ class RunningEngine:
         if self._scoring_socket is None:
             raise EngineError("This engine brings its own server and has no scoring socket.")
         return ScoringClient(self._scoring_socket, timeout_s=timeout_s, why_it_ended=self.why_it_ended)
+
+    def host_info(self) -> HostInfo | None:
+        """What our own host has counted; None for an engine that brings its own server. Raises EngineError."""
+        if self._scoring_socket is None:
+            return None
+        with self.scoring() as client:
+            return client.info()
 
     def close(self) -> None:
         """End the process group (SIGTERM, then SIGKILL) and reap it. Safe to call twice."""

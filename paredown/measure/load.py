@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paredown.client.clock import MonotonicClock
+from paredown.client.open_loop import send_when_due
 from paredown.client.streaming import open_session, send
 from paredown.contracts import LoadShape
 from paredown.errors import EngineError, EngineHung
@@ -97,4 +98,8 @@ async def _drive(
             if timeouts >= TIMEOUTS_IN_A_ROW:
                 raise EngineHung(f"{timeouts} requests in a row were not finished within {settings.timeout_s:g} s.")
 
-        await load_shape.drive(requests, options, clock, send_one)
+        if load_shape.due is not None:
+            await send_when_due(requests, load_shape.due(requests, options), clock, send_one)
+        else:
+            assert load_shape.drive is not None, f"{load_shape.name} is a load of several steps; traffic splits it"
+            await load_shape.drive(requests, options, clock, send_one)

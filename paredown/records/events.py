@@ -25,6 +25,9 @@ class RequestEvents:
     failure:        error class of a failed request, else empty: `refused`, `status_500`, `error_object`, `malformed`,
                     `truncated`, `no_tokens`, `timeout`, `disconnected`
     cached_tokens:  prompt tokens that the server says it took from its prefix cache; None = it does not say
+    empty_ns:       arrival of the events that carried no token (role-only, empty, usage), which some tools count
+    attempts:       how often it was sent; more than 1 only where retries were asked for, and then `sent_ns` is the
+                    first time
     """
 
     id: str
@@ -40,6 +43,8 @@ class RequestEvents:
     detail: str = ""
     text: str = ""
     cached_tokens: int | None = None
+    empty_ns: tuple[int, ...] = ()
+    attempts: int = 1
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,11 @@ WEIGHTS_NOTE, KV_CACHE_NOTE = "weights: ", "KV cache: "
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory of the engine's process tree, from sampled PSS; `None` parts could not be separated (`note` says why)."""
+    """Memory of the engine's process tree, from sampled PSS; `None` parts could not be separated (`note` says why).
+
+    kv_bytes_per_token: as the engine allocates it, by its own count where it has one, else by the growth of PSS
+    activations_bytes:  the most that was held beyond the loaded model and the KV cache while it worked
+    """
 
     peak_bytes: int
     sample_period_ms: int
@@ -68,6 +77,8 @@ class Memory:
     weights_bytes: int | None = None
     kv_cache_bytes: int | None = None
     note: str = ""
+    kv_bytes_per_token: float | None = None
+    activations_bytes: int | None = None
 
     def note_on(self, part: str) -> str:
         """What the note says of one part (`WEIGHTS_NOTE` or `KV_CACHE_NOTE`), without its beginning; else empty."""
@@ -86,6 +97,20 @@ class Energy:
 
 
 @dataclass(frozen=True)
+class WarmUp:
+    """What came before t = 0, and whether it had come to rest.
+
+    requests: that were sent; seconds: that they took
+    steady:   whether the last ones were no slower than those before them; None = too few to tell
+    """
+
+    requests: int
+    seconds: float
+    steady: bool | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Block:
     """One process (or one slice of it) under one load: the unit that is independent of the others.
 
@@ -101,18 +126,27 @@ class Block:
     fresh_process: bool
     background_load: float | None = None
     note: str = ""
+    warm_up: WarmUp | None = None
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate under one traffic: raw events kept. `void` says why its figures may not be used, else empty."""
+    """One candidate under one traffic: raw events kept. `void` says why its figures may not be used, else empty.
+
+    concurrency:   requests in flight at most, as the load shape declares it, else the most that were seen
+    batching_seen: the most requests that one step of the engine computed together; None = the server does not say
+    cache:         what the prefix cache was to hold, as in `Traffic.cache`
+    notes:         what the reader of its figures must know (requests clipped, lengths not forced …)
+    """
 
     candidate: str
     traffic: str
     concurrency: int
     blocks: tuple[Block, ...]
     void: str = ""
-    batching_seen: int = 1
+    batching_seen: int | None = None
+    cache: str = "cold"
+    notes: tuple[str, ...] = ()
 
     def requests(self) -> tuple[RequestEvents, ...]:
         """All requests of all blocks, in order."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from paredown.errors import UnknownNameError, UserError
-from paredown.measure import traffic
 from paredown.records.traffic import Message
+from paredown.traffic import load as traffic
 
 
 def common_beginning(a: str, b: str) -> int:

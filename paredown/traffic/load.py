@@ -16,9 +16,9 @@ from typing import Any, cast
 
 from paredown import registry
 from paredown.errors import UnknownNameError, UserError
-from paredown.measure.compose import Composition, prompts
 from paredown.records.figure import Options
 from paredown.records.traffic import Message, Traffic, TrafficRequest
+from paredown.traffic.compose import Composition, prompts
 
 DEFAULT_OUTPUT_TOKENS = 50
 _FIELDS = ("name", "summary", "load_shape", "options", "output_tokens", "requests", "compose")

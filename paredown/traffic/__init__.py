@@ -1,0 +1,1 @@
+"""Workloads: what is sent, read from files and traces or made to measure."""
