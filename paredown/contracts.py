@@ -25,10 +25,10 @@ from paredown.records.traffic import TrafficRequest
 # fmt: off
 __all__ = [  # also the records that plug-ins make, so that one import is enough
     "Answer", "Applied", "ApplyContext", "Artifact", "Batching", "Clock", "Engine", "Environment", "Evidence",
-    "Figure", "GenerationRequest", "GenerationSession", "GoldenItem", "KvCacheUse", "LayerLeft", "LeftOut", "LoadShape", "LoadStep", "Loader",
-    "Machine", "Metric", "ModelFacts", "Needs", "OpenContext", "OpenedEngine", "Option", "Options", "PlanFacts",
-    "Proposal", "RawRow", "Rung", "Samples", "Scalar", "Score", "ScoreRequest", "ScoreResult", "Scorer",
-    "ScoringLevel", "ScoringSession", "Send", "ServedBy", "ServerCommand", "StepOutput", "Technique",
+    "Figure", "GenerationRequest", "GenerationSession", "GoldenItem", "KvCacheUse", "LayerLeft", "LeftOut", "Loader",
+    "LoadShape", "LoadStep", "Machine", "Metric", "ModelFacts", "Needs", "OpenContext", "OpenedEngine", "Option",
+    "Options", "PlanFacts", "Proposal", "RawRow", "Rung", "Samples", "Scalar", "Score", "Scorer", "ScoreRequest",
+    "ScoreResult", "ScoringLevel", "ScoringSession", "Send", "ServedBy", "ServerCommand", "StepOutput", "Technique",
     "TrafficRequest", "Trial",
 ]
 # fmt: on
@@ -333,7 +333,8 @@ class Metric:
 
     compute: `Samples` for a metric with a distribution (targets then name a statistic: `ttft_p95`), else `Figure`
     better:  `lower` or `higher`
-    requires: what a host or a request may lack, without which nobody can measure it: `energy_counter`, `price`, `limits`
+    requires: what a host or a request may lack, without which nobody can measure it:
+              `energy_counter`, `price`, `limits`
     """
 
     name: str
