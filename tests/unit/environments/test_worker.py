@@ -37,7 +37,7 @@ def test_another_environment_sees_our_source_and_nothing_else(tmp_path: Path, mo
 
     (place,) = variables["PYTHONPATH"].split(os.pathsep)
     assert [path.name for path in Path(place).iterdir()] == ["paredown"]
-    assert (Path(place) / "paredown" / "contracts.py").is_file()
+    assert (Path(place) / "paredown" / "contracts" / "engine.py").is_file()
 
 
 def test_our_own_python_keeps_the_users_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
