@@ -8,6 +8,7 @@ import secrets
 import selectors
 import shutil
 import socket
+import ssl
 import sys
 import tempfile
 import time
@@ -25,7 +26,9 @@ from paredown.hosts.process import Process
 from paredown.hosts.running import Endpoint, RunningEngine, error_of_ended
 from paredown.records.candidate import Candidate
 from paredown.records.codec import dumps, loads
+from paredown.records.dialect import Dialect
 from paredown.records.events import StartUp
+from paredown.records.figure import Options
 
 LONGEST_SOCKET_PATH = 100
 POLL_S = 0.05
@@ -255,10 +258,15 @@ def _wait_for_health(launch: _Launch, process: Process, endpoint: Endpoint, path
 def _get(endpoint: Endpoint, path: str, timeout_s: float) -> int:
     parts = urllib.parse.urlsplit(endpoint.url)
     assert parts.hostname is not None
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname, parts.port, timeout=timeout_s)
+    connection: http.client.HTTPConnection
+    if parts.scheme == "https":
+        trusted = ssl.create_default_context(cafile=str(endpoint.ca_file) if endpoint.ca_file else None)
+        connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=timeout_s, context=trusted)
+    else:
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
+    key = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
     try:
-        connection.request("GET", parts.path + path, headers={"Authorization": f"Bearer {endpoint.api_key}"})
+        connection.request("GET", parts.path + path, headers=key)
         return connection.getresponse().status
     finally:
         connection.close()
@@ -273,13 +281,33 @@ def _free_port() -> int:
 # ── somebody else's endpoint ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _reach_remote(launch: _Launch) -> RunningEngine:
-    """Options `url` (without `/v1`), `model`, and `api_key_variable`, the environment variable that holds the key."""
-    options = launch.candidate.engine_options
+def endpoint_of(options: Options, default_model: str = "") -> Endpoint:
+    """Options `url` (without `/v1`), `model`, `api_key_variable` (environment variable that holds the key), `ca_file`
+    and the fields of Dialect. Raises UserError when the variable is not set.
+    """
     url, variable = str(options["url"]).rstrip("/"), str(options.get("api_key_variable") or "")
-    if variable and variable not in os.environ:
+    if variable and not os.environ.get(variable):
         raise UserError(f"The key of {url} is to be in the environment variable {variable}, which is not set.")
-    endpoint = Endpoint(url, os.environ.get(variable, ""), str(options.get("model") or launch.candidate.name))
+    dialect = Dialect(
+        ignore_eos=bool(options.get("ignore_eos", True)),
+        return_token_ids=bool(options.get("return_token_ids", True)),
+        include_usage=bool(options.get("include_usage", True)),
+        max_tokens_field=str(options.get("max_tokens_field") or "max_tokens"),
+    )
+    authorities = str(options.get("ca_file") or "")
+    return Endpoint(
+        url,
+        os.environ.get(variable, "") if variable else "",
+        str(options.get("model") or default_model),
+        Path(authorities) if authorities else None,
+        dialect,
+    )
+
+
+def _reach_remote(launch: _Launch) -> RunningEngine:
+    """The server that the options of the engine `endpoint` describe."""
+    endpoint = endpoint_of(launch.candidate.engine_options, launch.candidate.name)
+    url, variable = endpoint.url, str(launch.candidate.engine_options.get("api_key_variable") or "")
     try:
         status = _get(endpoint, "/v1/models", timeout_s=launch.timeout_s)
     except TimeoutError as error:
