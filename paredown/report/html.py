@@ -21,23 +21,19 @@ from paredown.report.view import ReportView
 
 def render(view: ReportView) -> str:
     """The whole page. Opens from a file, loads nothing, and shows model output, prompts and names as text only."""
-    assets = _assets()
-    css, js = assets["report.css"], assets["report.js"]
-    policy = (
-        f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
-    )
+    css, js = assets()["report.css"], assets()["report.js"]
     ladder = rows.ladder(view)
     size_chart, kl_chart = drawings.paretos(view, ladder)
     corners = rows.triangle(view)
     judged = rows.slice_rows(view.choice)
     badge = rows.badge(view)
     shown = view.worst[: answers.MOST_SHOWN]
-    page = _environment().get_template("page.html.j2")
+    page = environment().get_template("page.html.j2")
     return page.render(
         view=view,
         css=Markup(css),  # noqa: S704 (a file of this package)
         js=Markup(js),  # noqa: S704 (a file of this package)
-        policy=policy,
+        policy=policy(css, js),
         badge=badge,
         choice=view.choice,
         title=f"{view.model.name}: {badge.words}",
@@ -73,28 +69,35 @@ def _script_json(view: ReportView) -> Markup:
     return Markup(text)  # noqa: S704 (nothing is left that HTML would read as markup)
 
 
+def policy(css: str, js: str) -> str:
+    """A content security policy that lets exactly this style and this script act, and nothing be fetched."""
+    return f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
+
+
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @functools.cache
-def _assets() -> dict[str, str]:
+def assets() -> dict[str, str]:
+    """Templates, style and script of the pages, by file name."""
     folder = importlib.resources.files("paredown.report") / "assets"
     return {f.name: f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith((".j2", ".css", ".js"))}
 
 
 @functools.cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=DictLoader(_assets()),
+def environment() -> Environment:
+    """Templates that escape everything and fail on a name that is not there."""
+    found = Environment(
+        loader=DictLoader(assets()),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    environment.filters["breakable"] = _breakable
-    return environment
+    found.filters["breakable"] = _breakable
+    return found
 
 
 def _breakable(target: str) -> Markup:
