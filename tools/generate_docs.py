@@ -32,14 +32,19 @@ def techniques_page() -> str:
 
 
 def engines_page() -> str:
-    """Engines, metrics and scorers as tables."""
-    lines = ["# Engines, metrics, scorers\n", NOTICE]
+    """Engines, metrics, load shapes and scorers as tables."""
+    lines = ["# Engines, metrics, load shapes, scorers\n", NOTICE]
     lines.append("| engine | opens | batching | log-probabilities | what it is |\n|---|---|---|---|---|")
     for e in registry.engines():
-        opens = ", ".join(f"`{name}`" for name in e.opens)
+        opens = ", ".join(f"`{name}`" for name in e.opens) or "a URL"
         lines.append(f"| `{e.name}` | {opens} | {e.batching.value} | {e.scoring.name.lower()} | {e.summary} |")
     lines.append("\n| metric | unit | better | what it is | formula |\n|---|---|---|---|---|")
     lines += [f"| `{m.name}` | {m.unit} | {m.better} | {m.summary} | {_cell(m.formula)} |" for m in registry.metrics()]
+    lines.append("\n| load shape | what it sends | options |\n|---|---|---|")
+    for name in registry.names("loadshapes"):
+        shape = registry.load_shape(name)
+        options = " · ".join(f"`{o.name}` ({_cell(str(o.default))}): {_cell(o.help)}" for o in shape.options)
+        lines.append(f"| `{name}` | {_cell(shape.summary)} | {options} |")
     lines.append("\n| scorer | needs | what it judges |\n|---|---|---|")
     for name in registry.names("scorers"):
         scorer = registry.scorer(name)
