@@ -16,6 +16,7 @@ from paredown.contracts import (
     Batching,
     Engine,
     GenerationRequest,
+    KvCacheUse,
     OpenContext,
     Option,
     ScoreRequest,
@@ -95,32 +96,72 @@ class _Active:
     reader: Reader | None = None
     made: int = 0
 
+    @property
+    def room(self) -> int:
+        """Positions that prompt and whole answer take."""
+        return len(self.request.prompt_ids) + self.request.max_tokens
+
 
 class FakeGeneration:
-    """Every active request gets one token a step."""
+    """Every active request that the cache has room for gets one token a step."""
 
     def __init__(self, language: Language, clock: ScriptClock) -> None:
         self._language, self._script, self._clock = language, language.script, clock
         self._active: dict[str, _Active] = {}
         self._made = 0
+        self._read_before: list[tuple[int, ...]] = []
 
     def add(self, request: GenerationRequest) -> None:
         if not all(0 <= token < VOCABULARY for token in request.prompt_ids):
             raise UserError(f"A prompt token is not in the vocabulary of {VOCABULARY}.")
-        self._active[request.id] = _Active(request)
+        active = _Active(request)
+        capacity = self._script.cache.capacity_tokens
+        if capacity is not None and active.room > capacity:
+            raise MemoryError(f"the script has a cache of {capacity} positions and {active.room} are needed")
+        self._active[request.id] = active
 
     def step(self) -> Sequence[StepOutput]:
-        faults = self._script.faults
-        served = list(self._active.values())[: 1 if faults.one_at_a_time else None]
+        served = self._served()
         for active in served:
             self._check_faults()
             if active.reader is None:
                 active.reader = self._language.reader(active.request.prompt_ids)
-                self._clock.spend(self._script.speeds.prefill_ns_per_token * len(active.request.prompt_ids))
+                self._clock.spend(self._script.speeds.prefill_ns_per_token * self._tokens_to_read(active))
         speeds = self._script.speeds
         further = max(0, len(served) - 1)
         self._clock.spend(speeds.decode_ns_per_step + further * speeds.decode_ns_per_further_request)
         return [self._next(active) for active in served]
+
+    def _served(self) -> list[_Active]:
+        """The oldest requests, as many as the script lets in."""
+        script = self._script
+        waiting = list(self._active.values())[: 1 if script.faults.one_at_a_time else None]
+        if script.cache.capacity_tokens is None:
+            return waiting
+        served, free = [], script.cache.capacity_tokens
+        for active in waiting:
+            free -= active.room
+            if free >= 0:
+                served.append(active)
+            elif script.cache.fails_when_full:
+                raise MemoryError("the script says that the cache is full")
+            else:
+                break
+        return served
+
+    def _tokens_to_read(self, active: _Active) -> int:
+        prompt = active.request.prompt_ids
+        if not self._script.cache.keeps_prefixes:
+            return len(prompt)
+        kept = max((common_prefix(prompt, before) for before in self._read_before), default=0)
+        self._read_before.append(prompt)
+        return len(prompt) - kept
+
+    def kv_cache(self) -> KvCacheUse:
+        read = [active for active in self._active.values() if active.reader is not None]
+        tokens = sum(len(active.request.prompt_ids) + active.made for active in read)
+        cache = self._script.cache
+        return KvCacheUse(cache.bytes_per_token * tokens, tokens, cache.capacity_tokens)
 
     def _next(self, active: _Active) -> StepOutput:
         request, reader = active.request, active.reader

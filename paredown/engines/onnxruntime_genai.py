@@ -22,6 +22,7 @@ from paredown.contracts import (
     Batching,
     Engine,
     GenerationRequest,
+    KvCacheUse,
     Needs,
     OpenContext,
     Option,
@@ -81,7 +82,7 @@ def open_engine(context: OpenContext) -> Opened:
         config.clear_providers()
         config.overlay(json.dumps(_overlay(context.options)))
         model = og.Model(config)
-    return Opened(model, _context_length(context.artifacts["main"]), int(context.options["scoring_chunk"] or 1))
+    return Opened(model, _read_config(context.artifacts["main"]), int(context.options["scoring_chunk"] or 1))
 
 
 def _overlay(options: Options) -> dict[str, object]:
@@ -92,9 +93,33 @@ def _overlay(options: Options) -> dict[str, object]:
     return {"model": {"decoder": {"session_options": session}}}
 
 
-def _context_length(directory: Path) -> int:
+@dataclass(frozen=True)
+class ModelConfig:
+    """What genai_config.json says that is needed here.
+
+    shares_buffer: keys and values have room for the whole answer from the start, instead of growing
+    has_window:    the cache of some layer does not grow beyond its window
+    cache_outputs: names of the keys and values that the graph puts out, in the order of the layers
+    """
+
+    context_length: int
+    shares_buffer: bool
+    has_window: bool
+    cache_outputs: tuple[str, ...]
+
+
+def _read_config(directory: Path) -> ModelConfig:
     config = json.loads((directory / "genai_config.json").read_text(encoding="utf-8"))
-    return int(config["model"]["context_length"])
+    model, search = config["model"], config.get("search", {})
+    decoder = model["decoder"]
+    names = [decoder.get("outputs", {}).get(f"present_{what}_names", f"present.%d.{what}") for what in ("key", "value")]
+    layers = range(int(decoder.get("num_hidden_layers", 0)))
+    return ModelConfig(
+        int(model["context_length"]),
+        bool(search.get("past_present_share_buffer", False)),
+        "sliding_window" in decoder,
+        tuple(name % layer for layer in layers for name in names),
+    )
 
 
 @contextlib.contextmanager
@@ -112,14 +137,14 @@ def _memory_errors() -> Iterator[None]:
 class Opened:
     """The loaded model. Generation and scoring share its weights and options."""
 
-    def __init__(self, model: Any, context_length: int, scoring_chunk: int) -> None:
-        self._model, self._context_length, self._scoring_chunk = model, context_length, scoring_chunk
+    def __init__(self, model: Any, config: ModelConfig, scoring_chunk: int) -> None:
+        self._model, self._config, self._scoring_chunk = model, config, scoring_chunk
 
     def generation(self) -> Generation:
-        return Generation(self._model, self._context_length)
+        return Generation(self._model, self._config)
 
     def scoring(self) -> Scoring:
-        return Scoring(self._model, self._context_length, self._scoring_chunk)
+        return Scoring(self._model, self._config.context_length, self._scoring_chunk)
 
     def close(self) -> None:
         self._model = None
@@ -164,9 +189,10 @@ class _Active:
 class Generation:
     """Requests one after the other, in the order of their arrival; one token a step."""
 
-    def __init__(self, model: Any, context_length: int) -> None:
-        self._model, self._context_length = model, context_length
+    def __init__(self, model: Any, config: ModelConfig) -> None:
+        self._model, self._config, self._context_length = model, config, config.context_length
         self._active: OrderedDict[str, _Active] = OrderedDict()
+        self._bytes_per_position: float | None = None
 
     def add(self, request: GenerationRequest) -> None:
         """Queue it. Raises UserError when prompt and answer do not fit the model's context."""
@@ -199,6 +225,29 @@ class Generation:
         if reason:
             del self._active[request.id]
         return (StepOutput(request.id, (active.last,), reason),)
+
+    def kv_cache(self) -> KvCacheUse | None:
+        """By the shapes of the tensors that the graph puts out; None when the configuration does not name them.
+
+        With a shared buffer that is room for prompt and whole answer, however much of it is filled.
+        """
+        if not self._config.cache_outputs:
+            return None
+        active = next((one for one in self._active.values() if one.generator is not None), None)
+        if active is None:
+            return KvCacheUse(0, 0)
+        if self._config.shares_buffer:
+            positions = len(active.request.prompt_ids) + active.request.max_tokens
+        else:
+            positions = int(active.generator.token_count())
+        # The library hands out copies: asked once, or each time where the bytes do not follow the positions.
+        if self._bytes_per_position is None or self._config.has_window:
+            self._bytes_per_position = self._cache_bytes(active.generator) / positions
+        return KvCacheUse(round(self._bytes_per_position * positions), positions)
+
+    def _cache_bytes(self, generator: Any) -> int:
+        with _memory_errors():
+            return sum(int(generator.get_output(name).nbytes) for name in self._config.cache_outputs)
 
     def cancel(self, request_id: str) -> None:
         self._active.pop(request_id, None)

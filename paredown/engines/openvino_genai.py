@@ -19,6 +19,7 @@ from paredown.contracts import (
     Batching,
     Engine,
     GenerationRequest,
+    KvCacheUse,
     Needs,
     OpenContext,
     Option,
@@ -37,6 +38,9 @@ from paredown.records.machine import Machine
 MAX_BATCH = 64
 CHUNK = 256
 """Tokens scored at once: bounds the array of fp32 logits (256 × 49,152 × 4 bytes = 50 MB)."""
+
+BLOCK_POSITIONS = 32
+"""Positions in one block of the paged cache of the CPU plug-in; the library does not tell, a test looks at it."""
 
 OPTIONS = (
     Option("threads", 0, "threads that compute one operator; 0 = the cores this process may use"),
@@ -168,6 +172,7 @@ class Generation:
         self._pipeline, self._context_length = pipeline, context_length
         self._active: dict[str, _Active] = {}
         self._number = 0
+        self._block_bytes: float | None = None
 
     def add(self, request: GenerationRequest) -> None:
         """Hand it to the scheduler. Raises UserError when prompt and answer do not fit the model's context."""
@@ -220,6 +225,24 @@ class Generation:
             raise MemoryError(
                 f"A prompt of {len(active.request.prompt_ids)} tokens does not fit the KV cache. Raise cache_size_gb."
             )
+
+    def kv_cache(self) -> KvCacheUse | None:
+        """By the library's own metrics of the last step: the blocks in use, and how many the reserved room holds.
+
+        None until one request was seen alone after its prompt: the library tells bytes and not blocks.
+        """
+        metrics = self._pipeline.get_metrics()
+        reserved = int(metrics.cache_size_in_bytes)
+        used = reserved * float(metrics.cache_usage) / 100
+        if self._block_bytes is None:
+            (alone,) = self._active.values() if len(self._active) == 1 else (None,)
+            if alone is None or alone.made == 0:
+                return None
+            # The token made last is not in the cache yet.
+            positions = len(alone.request.prompt_ids) + alone.made - 1
+            self._block_bytes = used / -(-positions // BLOCK_POSITIONS)
+        positions = BLOCK_POSITIONS * round(used / self._block_bytes)
+        return KvCacheUse(round(used), positions, BLOCK_POSITIONS * round(reserved / self._block_bytes))
 
     def cancel(self, request_id: str) -> None:
         if request_id in self._active:

@@ -16,6 +16,7 @@ from paredown.contracts import (
     Batching,
     Engine,
     GenerationRequest,
+    KvCacheUse,
     Needs,
     OpenContext,
     Option,
@@ -136,6 +137,14 @@ class Generation:
     def close(self) -> None:
         self._waiting, self._rows, self._cache = {}, [], None
 
+    def kv_cache(self) -> KvCacheUse:
+        """Storage of the tensors of keys and values; every row takes as many positions as the longest (padding)."""
+        if self._cache is None:
+            return KvCacheUse(0, 0)
+        states = [tensor for layer in self._cache.layers for tensor in (layer.keys, layer.values)]
+        allocated = sum(int(tensor.untyped_storage().nbytes()) for tensor in states)
+        return KvCacheUse(allocated, len(self._rows) * int(self._cache.get_seq_length()))
+
     def step(self) -> Sequence[StepOutput]:
         """The first token of the oldest new request if there is one, else the next token of every active one."""
         import torch
@@ -149,7 +158,8 @@ class Generation:
         import torch
         from transformers import DynamicCache
 
-        cache = DynamicCache()
+        # The configuration tells it which layers have a window: those keep no more than that.
+        cache = DynamicCache(config=self._model.config)
         ids = torch.tensor([request.prompt_ids], device=self._model.device)
         logits = self._model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits
         row = _Row(request, int(logits[0, -1].argmax()), len(request.prompt_ids), padding=0)
@@ -165,10 +175,13 @@ class Generation:
         if self._cache is None:
             self._cache, self._rows = cache, [row]
             return
-        longer = cache.get_seq_length() - self._cache.get_seq_length()
+        length = self._cache.get_seq_length()
+        longer = cache.get_seq_length() - length
         for ours, new in zip(self._cache.layers, cache.layers, strict=True):
-            ours.keys = torch.cat([_padded(ours.keys, longer), _padded(new.keys, -longer)])
-            ours.values = torch.cat([_padded(ours.values, longer), _padded(new.values, -longer)])
+            missing = new.keys.shape[-2] - ours.keys.shape[-2]
+            ours.keys = torch.cat([_padded(ours.keys, missing), _padded(new.keys, -missing)])
+            ours.values = torch.cat([_padded(ours.values, missing), _padded(new.values, -missing)])
+            _set_length(ours, max(length, length + longer))
         for other in self._rows:
             other.padding += max(longer, 0)
         row.padding = max(-longer, 0)
@@ -217,10 +230,14 @@ class Generation:
             self._cache = None
             return
         spare = min(row.padding for row in rows)
+        length = self._cache.get_seq_length() - spare
         index = torch.tensor(places, device=self._model.device)
         for layer in self._cache.layers:
-            layer.keys = layer.keys[:, :, spare:].index_select(0, index)
-            layer.values = layer.values[:, :, spare:].index_select(0, index)
+            # A layer with a window has dropped the oldest positions already, and with them some of the padding.
+            first = max(0, layer.keys.shape[-2] - length)
+            layer.keys = layer.keys[:, :, first:].index_select(0, index)
+            layer.values = layer.values[:, :, first:].index_select(0, index)
+            _set_length(layer, length)
         for row in rows:
             row.padding -= spare
 
@@ -229,6 +246,12 @@ def _padded(states: Any, positions: int) -> Any:
     import torch
 
     return torch.nn.functional.pad(states, (0, 0, positions, 0)) if positions > 0 else states
+
+
+def _set_length(layer: Any, positions: int) -> None:
+    """A layer with a window counts the positions that it has seen; another one tells by its tensors."""
+    if layer.is_sliding:
+        layer.cumulative_length = positions
 
 
 def _finish_reason(row: _Row) -> str:

@@ -15,6 +15,7 @@ from paredown.contracts import (
     Batching,
     GenerationRequest,
     GenerationSession,
+    KvCacheUse,
     OpenedEngine,
     ScoreRequest,
     ScoreResult,
@@ -26,6 +27,9 @@ from paredown.hosts import failures
 from paredown.hosts.failures import Failure
 
 log = logging.getLogger(__name__)
+
+LOOK_AT_CACHE_NS = 50_000_000
+"""Asking an engine for its cache may cost a millisecond: not after every step."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ class Scheduler:
         self._scoring: ScoringSession | None = None
         self.batching_seen = 0
         self.generated_tokens = 0
+        self.largest_cache: KvCacheUse | None = None
+        self._looked_at_cache_ns: int | None = None
         self.loaded: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -195,6 +201,15 @@ class Scheduler:
             if output.finish_reason:
                 del self._active[output.id]
             job.on_output(output, now_ns if output.at_ns is None else output.at_ns)
+        if self._looked_at_cache_ns is None or now_ns - self._looked_at_cache_ns >= LOOK_AT_CACHE_NS:
+            self._looked_at_cache_ns = now_ns
+            self._look_at_cache(session)
+
+    def _look_at_cache(self, session: GenerationSession) -> None:
+        """Keep the largest that was seen. It comes after the outputs have left, so that no token waits for it."""
+        use, largest = session.kv_cache(), self.largest_cache
+        if use is not None and (largest is None or use.allocated_bytes > largest.allocated_bytes):
+            self.largest_cache = use
 
     def _score_one(self, opened: OpenedEngine, score: _Score) -> None:
         try:

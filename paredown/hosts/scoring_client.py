@@ -26,6 +26,9 @@ class HostInfo:
     batching_seen:   most requests that got a token in one step; 0 before the first one
     generated_tokens: tokens that the engine has generated, also for clients that went away
     context_length:  positions of the model, 0 = its files do not say; stop_ids: tokens that end a generation
+    kv_bytes, kv_tokens: the largest KV cache that was seen, and the positions that it was allocated for; None = the
+                     engine does not tell (or nothing was generated yet)
+    kv_capacity_tokens: positions that fit before requests wait; None = as many as memory holds, or not told
     """
 
     computed_tokens: int
@@ -33,6 +36,9 @@ class HostInfo:
     context_length: int
     stop_ids: tuple[int, ...]
     generated_tokens: int = 0
+    kv_bytes: int | None = None
+    kv_tokens: int | None = None
+    kv_capacity_tokens: int | None = None
 
 
 class ScoringClient:
@@ -93,6 +99,9 @@ class ScoringClient:
             header["context_length"] or 0,
             tuple(header["stop_ids"]),
             header["generated_tokens"],
+            header.get("kv_bytes"),
+            header.get("kv_tokens"),
+            header.get("kv_capacity_tokens"),
         )
 
     @property

@@ -73,15 +73,23 @@ def _answer(message: wire.WireMessage, scheduler: Scheduler, tokens: LoadedToken
             results = scheduler.score(score_codec.unpack_requests(message.arrays)).result()
             return {"op": "scored"}, score_codec.pack_results(results)
         case "info":
-            return {
-                "op": "info",
-                "computed_tokens": scheduler.computed_tokens,
-                "batching_seen": scheduler.batching_seen,
-                "generated_tokens": scheduler.generated_tokens,
-                "context_length": tokens.context_length,
-                "stop_ids": list(tokens.stop_ids),
-            }, {}
+            return _info(scheduler, tokens), {}
     raise UserError(f"The scoring socket has no operation {message.op!r}.")
+
+
+def _info(scheduler: Scheduler, tokens: LoadedTokenizer) -> Mapping[str, Any]:
+    cache = scheduler.largest_cache
+    return {
+        "op": "info",
+        "computed_tokens": scheduler.computed_tokens,
+        "batching_seen": scheduler.batching_seen,
+        "generated_tokens": scheduler.generated_tokens,
+        "context_length": tokens.context_length,
+        "stop_ids": list(tokens.stop_ids),
+        "kv_bytes": cache.allocated_bytes if cache else None,
+        "kv_tokens": cache.tokens if cache else None,
+        "kv_capacity_tokens": cache.capacity_tokens if cache else None,
+    }
 
 
 def _encode(header: Mapping[str, Any], tokens: LoadedTokenizer) -> Answer:

@@ -110,6 +110,23 @@ class Faults:
 
 
 @dataclass(frozen=True)
+class CacheScript:
+    """The KV cache of the fake.
+
+    bytes_per_token: what one position takes
+    capacity_tokens: positions that fit, prompts and whole answers of all requests together; later ones wait inside
+                     the engine. None = all that come
+    fails_when_full: memory runs out instead
+    keeps_prefixes:  the beginning of a prompt that was read before takes no time
+    """
+
+    bytes_per_token: int = 256
+    capacity_tokens: int | None = None
+    fails_when_full: bool = False
+    keeps_prefixes: bool = False
+
+
+@dataclass(frozen=True)
 class FakeScript:
     """fake.json.
 
@@ -132,6 +149,7 @@ class FakeScript:
     disagreement: float = 0.0
     speeds: Speeds = Speeds()
     faults: Faults = Faults()
+    cache: CacheScript = CacheScript()
     scripted_clock: bool = False
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from paredown.contracts import GenerationRequest, ScoreRequest, ScoreResult, StepOutput
+from paredown.contracts import GenerationRequest, KvCacheUse, ScoreRequest, ScoreResult, StepOutput
 
 WAIT_S = 20.0
 
@@ -16,11 +16,13 @@ class SteppedEngine:
     """Generates token 1, 2, 3 … for each request. `step_through(n)` lets n steps pass and waits until they are done.
 
     before_step: called in the engine thread before each step; may raise
+    kv_cache:    what its sessions say of their cache
     log:         what happened, in order: `add a`, `step a b`, `cancel a`, `score 2`, `close`
     """
 
     before_step: Callable[[int], None] = lambda _: None
     before_score: Callable[[], None] = lambda: None
+    kv_cache: KvCacheUse | None = None
     log: list[str] = field(default_factory=list)
     steps: int = 0
     sessions: int = 0
@@ -85,6 +87,9 @@ class SteppedSession:
     def cancel(self, request_id: str) -> None:
         self._engine.log.append(f"cancel {request_id}")
         self._requests.pop(request_id, None)
+
+    def kv_cache(self) -> KvCacheUse | None:
+        return self._engine.kv_cache
 
     def close(self) -> None:
         self._engine.log.append("close session")

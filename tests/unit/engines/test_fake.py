@@ -9,13 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paredown.contracts import GenerationRequest, OpenContext, ScoreRequest
+from paredown.contracts import GenerationRequest, KvCacheUse, OpenContext, ScoreRequest
 from paredown.engines import fake
 from paredown.errors import UserError
 from paredown.records.golden import GoldenItem
 from paredown.records.traffic import Message
 from paredown.testing import fake_models
-from paredown.testing.fake_language import END, VOCABULARY, FakeScript, Language, Peaked, Speeds, read_script
+from paredown.testing.fake_language import (
+    END,
+    VOCABULARY,
+    CacheScript,
+    FakeScript,
+    Language,
+    Peaked,
+    Speeds,
+    read_script,
+)
 
 MADE = FakeScript(knowledge=fake_models.KNOWLEDGE)
 
@@ -146,6 +155,44 @@ def test_a_scripted_clock_stamps_the_scripts_times_without_waiting(tmp_path: Pat
     session.add(GenerationRequest("a", (1, 2, 3), 2, ignore_eos=True))
     stamps = [output.at_ns for _ in range(2) for output in session.step()]
     assert stamps == [10 + 6 + 2 * hour, 10 + 6 + 4 * hour]
+
+
+def session_of(directory: Path, cache: CacheScript, prefill_ns: int = 0) -> fake.FakeGeneration:
+    script = FakeScript(scripted_clock=True, cache=cache, speeds=Speeds(prefill_ns_per_token=prefill_ns))
+    return opened(fake_models.make(directory, script)).generation()
+
+
+def test_what_does_not_fit_the_cache_waits_until_there_is_room(tmp_path: Path) -> None:
+    session = session_of(tmp_path / "m", CacheScript(bytes_per_token=10, capacity_tokens=12))
+    for name in ("a", "b", "c"):
+        session.add(GenerationRequest(name, (1, 2, 3), 2, ignore_eos=True))
+    served = [[output.id for output in session.step()] for _ in range(3)]
+
+    assert served == [["a", "b"], ["a", "b"], ["c"]]
+    assert session.kv_cache() == KvCacheUse(10 * 4, 4, 12)
+
+
+def test_a_request_that_never_fits_the_cache_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MemoryError, match="12 positions and 13"):
+        session_of(tmp_path / "m", CacheScript(capacity_tokens=12)).add(GenerationRequest("a", (1, 2, 3), 10))
+
+
+def test_a_full_cache_can_be_scripted_to_run_out_of_memory(tmp_path: Path) -> None:
+    session = session_of(tmp_path / "m", CacheScript(capacity_tokens=9, fails_when_full=True))
+    for name in ("a", "b"):
+        session.add(GenerationRequest(name, (1, 2, 3), 2, ignore_eos=True))
+    with pytest.raises(MemoryError, match="cache is full"):
+        session.step()
+
+
+def test_a_prefix_that_was_read_before_takes_no_time(tmp_path: Path) -> None:
+    session = session_of(tmp_path / "m", CacheScript(keeps_prefixes=True), 100)
+    stamps = []
+    for prompt in ((1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 9)):
+        session.add(GenerationRequest(str(len(stamps)), prompt, 1, ignore_eos=True))
+        stamps += [output.at_ns for output in session.step()]
+
+    assert stamps == [400, 400, 500]
 
 
 def test_shared_prefixes_are_counted_once(tmp_path: Path) -> None:

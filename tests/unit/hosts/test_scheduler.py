@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from paredown.contracts import Batching, GenerationRequest, ScoreRequest, StepOutput
+from paredown.contracts import Batching, GenerationRequest, KvCacheUse, ScoreRequest, StepOutput
 from paredown.errors import UserError
+from paredown.hosts import scheduler as scheduler_module
 from paredown.hosts.failures import Failure
 from paredown.hosts.scheduler import Job, Scheduler
 from paredown.testing.stepped_engine import WAIT_S, SteppedEngine
@@ -226,3 +227,34 @@ def test_closing_closes_sessions_and_engine() -> None:
     scheduler.score([ScoreRequest((1, 2), 1)]).result(WAIT_S)
     scheduler.close()
     assert engine.log[1:] == ["close session", "close scoring", "close engine"]
+
+
+def test_the_largest_cache_that_was_seen_is_kept(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler_module, "LOOK_AT_CACHE_NS", 0)
+    sizes = iter([100, 300, 200])
+    engine = SteppedEngine()
+    engine.before_step = lambda _: setattr(engine, "kv_cache", KvCacheUse(next(sizes), 7, 1000))
+    scheduler = start(engine)
+    listener = Listener("a", max_tokens=3)
+    scheduler.submit(listener.job)
+    engine.step_through(3)
+    listener.all(3)
+    scheduler.score([]).result(WAIT_S)  # runs after the last step has been looked at
+
+    assert scheduler.largest_cache == KvCacheUse(300, 7, 1000)
+
+
+def test_the_cache_is_not_asked_for_after_every_step(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler_module, "LOOK_AT_CACHE_NS", 10**15)
+    engine = SteppedEngine(kv_cache=KvCacheUse(100, 7))
+    scheduler = start(engine)
+    listener = Listener("a", max_tokens=2)
+    scheduler.submit(listener.job)
+    engine.step_through()
+    listener.next()
+    engine.kv_cache = KvCacheUse(900, 7)
+    engine.step_through()
+    listener.next()
+    scheduler.score([]).result(WAIT_S)
+
+    assert scheduler.largest_cache == KvCacheUse(100, 7)
