@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from paredown.contracts import Evidence, Metric
 from paredown.records import timing
-from paredown.records.events import RequestEvents
 from paredown.records.figure import Samples
 
 
 def _compute(evidence: Evidence) -> Samples:
-    return timing.request_samples("e2e_50", "s", evidence.trial, _if_fifty_tokens_s, "no answer has exactly 50 tokens")
-
-
-def _if_fifty_tokens_s(request: RequestEvents) -> float | None:
-    return timing.e2e_s(request) if request.output_tokens == 50 else None
+    return timing.request_samples("e2e_50", "s", evidence.trial, timing.e2e_50_s, "no answer has exactly 50 tokens")
 
 
 METRIC = Metric(

@@ -13,6 +13,8 @@ def _compute(evidence: Evidence) -> Figure:
     trial = evidence.trial
     if trial is None:
         return Figure("output_throughput", "tok/s", None, missing="no trial was run")
+    if not timing.succeeded(trial.requests()):
+        return Figure("output_throughput", "tok/s", None, missing=timing.nothing_succeeded(trial))
 
     def steady(block: Block) -> float | None:
         return timing.output_rate(block, timing.steady_window(block, trial.concurrency))
@@ -23,9 +25,8 @@ def _compute(evidence: Evidence) -> Figure:
     notes = [timing.caveats(trial)]
     if whole.value is not None:
         notes.append(f"{whole.value:.6g} tok/s from first send to last response")
-    missing = timing.nothing_succeeded(trial)
-    note = "; ".join(filter(None, notes))
-    return over_blocks("output_throughput", "tok/s", trial, steady, missing, note)
+    missing = "everything arrived at one moment"
+    return over_blocks("output_throughput", "tok/s", trial, steady, missing, "; ".join(filter(None, notes)))
 
 
 METRIC = Metric(

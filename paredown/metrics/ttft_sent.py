@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from paredown.contracts import Evidence, Metric
 from paredown.records import timing
-from paredown.records.events import RequestEvents
 from paredown.records.figure import Samples
 
 
 def _compute(evidence: Evidence) -> Samples:
-    return timing.request_samples("ttft_sent", "s", evidence.trial, _since_sent_s, "no request has a first token")
-
-
-def _since_sent_s(request: RequestEvents) -> float:
-    return (request.chunks[0].arrived_ns - request.sent_ns) / 1e9
+    return timing.request_samples("ttft_sent", "s", evidence.trial, timing.ttft_sent_s, "no request has a first token")
 
 
 METRIC = Metric(

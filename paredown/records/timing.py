@@ -6,8 +6,10 @@ m_1…m_k: how many each carried · n: output tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from paredown.records.events import Block, RequestEvents, Trial
 from paredown.records.figure import Samples
@@ -62,6 +64,16 @@ def ttft_s(request: RequestEvents) -> float:
     return (request.chunks[0].arrived_ns - request.scheduled_ns) / 1e9
 
 
+def ttft_sent_s(request: RequestEvents) -> float:
+    """c_1 − t_sent."""
+    return (request.chunks[0].arrived_ns - request.sent_ns) / 1e9
+
+
+def send_delay_s(request: RequestEvents) -> float:
+    """t_sent − t_sched: how late the client was."""
+    return (request.sent_ns - request.scheduled_ns) / 1e9
+
+
 def itl_s(request: RequestEvents) -> tuple[float, ...]:
     """The gap before each chunk i ≥ 2 shared by its tokens: m_i values of (c_i − c_{i−1})/m_i."""
     arrived = [chunk.arrived_ns for chunk in request.chunks]
@@ -84,22 +96,69 @@ def e2e_s(request: RequestEvents) -> float:
     return (request.chunks[-1].arrived_ns - request.scheduled_ns) / 1e9
 
 
+def e2e_50_s(request: RequestEvents) -> float | None:
+    """c_k − t_sched of an answer of exactly 50 tokens, else None."""
+    return e2e_s(request) if request.output_tokens == 50 else None
+
+
+PER_REQUEST: Mapping[str, Callable[[RequestEvents], float | None]] = MappingProxyType(
+    {"ttft": ttft_s, "ttft_sent": ttft_sent_s, "tpot": tpot_s, "itl": tpot_s, "e2e": e2e_s, "e2e_50": e2e_50_s}
+)
+"""What a limit on one request is held against, by metric, in seconds.
+
+One request has one value of each: its `itl` is the mean of its gaps, which is its time per token (AIPerf likewise).
+"""
+
+
+def is_good(request: RequestEvents, limits: Mapping[str, float]) -> bool:
+    """Whether it succeeded and kept every limit (seconds, by metric of PER_REQUEST); an undefined value breaks none.
+
+    Raises KeyError for a metric that one request has no value of.
+    """
+    if request.failure or not request.chunks:
+        return False
+    values = ((PER_REQUEST[metric](request), limit) for metric, limit in limits.items())
+    return all(value is None or value <= limit for value, limit in values)
+
+
 def peak_in_flight(requests: Iterable[RequestEvents]) -> int:
     """The largest number of requests that were between sent and ended at one moment."""
     return max((level for _, level in _in_flight(requests)), default=0)
 
 
 def steady_window(block: Block, concurrency: int) -> Window | None:
-    """From the moment when `concurrency` requests (or the most there were) are in flight to the moment when they no
-    longer are: ramp and drain are cut off. None for a block without a successful request.
+    """From the moment when the usual number of requests is in flight to the moment when it no longer is: ramp and
+    drain are cut off. None for a block without a successful request.
+
+    The usual number is the median over the time in which requests were sent: `concurrency` in a closed loop, what
+    the server needed in an open one (its peak lasts for a moment only). Where no more requests were sent than fit in
+    flight at once, it is the most there were. concurrency: 0 = not declared.
     """
     levels = _in_flight(block.requests)
     if not succeeded(block.requests):
         return None
-    full = min(concurrency, max(level for _, level in levels)) if concurrency > 0 else max(lv for _, lv in levels)
+    full = max(level for _, level in levels)
+    if concurrency > 0:
+        full = min(full, concurrency)
+    if len(block.requests) > full:
+        full = min(full, _usual(levels, max(request.sent_ns for request in block.requests)))
     start = next(time for time, level in levels if level >= full)
     last_full = max(index for index, (_, level) in enumerate(levels) if level >= full)
     return Window(start, levels[last_full + 1][0])
+
+
+def _usual(levels: Sequence[tuple[int, int]], until_ns: int) -> int:
+    """The median number in flight from the first send to `until_ns`, weighted by how long each lasted; at least 1."""
+    lasted: dict[int, int] = {}
+    for (time, level), (next_time, _) in itertools.pairwise(levels):
+        if time < until_ns:
+            lasted[level] = lasted.get(level, 0) + min(next_time, until_ns) - time
+    half, passed = sum(lasted.values()) / 2, 0
+    for level in sorted(lasted):
+        passed += lasted[level]
+        if passed >= half:
+            return max(1, level)
+    return 1
 
 
 def whole_window(block: Block) -> Window | None:
@@ -111,8 +170,13 @@ def whole_window(block: Block) -> Window | None:
 
 
 def output_rate(block: Block, window: Window | None) -> float | None:
-    """Output tokens per second that arrived within the window, of requests that succeeded; None = no window."""
-    if window is None or window.end_ns <= window.start_ns:
+    """Output tokens per second that arrived within the window, of requests that succeeded.
+
+    A block whose requests all failed has no window and the rate 0; None = nothing was sent, or the window is empty.
+    """
+    if window is None:
+        return 0.0 if block.requests else None
+    if window.end_ns <= window.start_ns:
         return None
     tokens = sum(
         count
@@ -121,6 +185,24 @@ def output_rate(block: Block, window: Window | None) -> float | None:
         if window.start_ns <= chunk.arrived_ns <= window.end_ns
     )
     return tokens / window.seconds
+
+
+def request_rate(
+    block: Block, window: Window | None, counts: Callable[[RequestEvents], bool] = lambda _: True
+) -> float | None:
+    """Requests per second that succeeded, for which `counts` is true and whose last token arrived within the window.
+
+    0 and None as with `output_rate`.
+    """
+    if window is None:
+        return 0.0 if block.requests else None
+    if window.end_ns <= window.start_ns:
+        return None
+    done = sum(
+        window.start_ns <= request.chunks[-1].arrived_ns <= window.end_ns and counts(request)
+        for request in succeeded(block.requests)
+    )
+    return done / window.seconds
 
 
 def request_samples(

@@ -1,4 +1,4 @@
-"""Refuses, before anything runs, a target that nobody can measure on this machine."""
+"""Refuses, before anything runs, a target that nobody can measure on this machine or from this request."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from paredown.contracts import Metric
 from paredown.errors import UserError
 from paredown.records.machine import Machine
 from paredown.records.verdict import Target
-from paredown.spec.targets import QUALITY_DROP
+from paredown.spec.targets import QUALITY_DROP, limits_of
 
 
 def check(
     targets: Sequence[Target], metrics: Mapping[str, Metric], machine: Machine, price_usd_per_hour: float | None
 ) -> None:
     """Raises UserError for the first target whose metric requires what this machine or request does not have."""
-    lacking = _lacking(machine, price_usd_per_hour)
+    lacking = _lacking(targets, machine, price_usd_per_hour)
     for target in targets:
         if target.metric == QUALITY_DROP:
             continue
@@ -24,7 +24,7 @@ def check(
                 raise UserError(f"The target {target.text!r} cannot be measured here: {lacking[requirement]}")
 
 
-def _lacking(machine: Machine, price_usd_per_hour: float | None) -> Mapping[str, str]:
+def _lacking(targets: Sequence[Target], machine: Machine, price_usd_per_hour: float | None) -> Mapping[str, str]:
     lacking: dict[str, str] = {}
     if not machine.energy_counter:
         lacking["energy_counter"] = (
@@ -33,4 +33,8 @@ def _lacking(machine: Machine, price_usd_per_hour: float | None) -> Mapping[str,
         )
     if price_usd_per_hour is None:
         lacking["price"] = "there is no price. Add it, for example --price-per-hour 0.80 (US dollars)."
+    if not limits_of(targets):
+        lacking["limits"] = (
+            "no target says what a good request is. Add one on a latency, for example --target 'ttft_p95<=200ms'."
+        )
     return lacking

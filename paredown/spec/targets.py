@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from paredown.contracts import Metric
 from paredown.errors import UnknownNameError, UserError
+from paredown.records.timing import PER_REQUEST
 from paredown.records.verdict import Comparison, Target
 from paredown.spec import units
 
@@ -64,6 +65,19 @@ def parse(text: str, metrics: Mapping[str, Metric]) -> Target:
     return _figure(blank, metrics)
 
 
+def limits_of(targets: Sequence[Target]) -> Mapping[str, float]:
+    """The limits that each request has to keep, in seconds by metric: the absolute targets on a latency.
+
+    Whatever statistic they name: of several on one metric (`ttft_p50<=100ms`, `ttft_p95<=200ms`) the largest, because
+    a request between the two breaks neither target.
+    """
+    limits: dict[str, float] = {}
+    for target in targets:
+        if target.metric in PER_REQUEST and not target.relative and target.comparison is Comparison.AT_MOST:
+            limits[target.metric] = max(target.value, limits.get(target.metric, 0.0))
+    return limits
+
+
 def _number(text: str, value_text: str) -> tuple[float, str]:
     match = _VALUE.match(value_text)
     if match is None:
@@ -107,6 +121,11 @@ def _figure(target: Target, metrics: Mapping[str, Metric]) -> Target:
     if target.comparison is not right:
         raise UserError(f"{target.text!r}: {metric.name} is better when it is {metric.better}. Write {right.value}.")
     named = replace(target, metric=metric.name, statistic=statistic)
+    # Of a share, % is the share itself (`good_fraction>=95%`), and not a ratio to the baseline's share.
+    if metric.unit == "fraction" and target.unit == "%":
+        if target.value > 100.0:
+            raise UserError(f"{target.text!r}: {metric.name} is a share of the whole, at most 100%.")
+        return replace(named, value=target.value * 0.01, unit=metric.unit)
     if target.unit in _RELATIVE:
         return replace(named, value=target.value * _RELATIVE[target.unit], unit="x", relative=True)
     return replace(named, value=target.value * _factor(target, metric), unit=metric.unit)
@@ -118,7 +137,8 @@ def _factor(target: Target, metric: Metric) -> float:
         return found
     is_a = units.QUANTITIES.get(metric.unit, f"in {metric.unit}")
     if not target.unit:
-        raise UserError(f"{target.text!r} has no unit: {metric.name} is {is_a}. Relative: 0.5x or 50%.")
+        relative = "0.5x" if metric.unit == "fraction" else "0.5x or 50%"
+        raise UserError(f"{target.text!r} has no unit: {metric.name} is {is_a}. Relative: {relative}.")
     if units.base_of(target.unit) is not None:
         raise UserError(f"{target.text!r}: {metric.name} is {is_a}, and {target.unit!r} is none of that.")
     near = _nearest(target.unit, units.known(metric.unit))

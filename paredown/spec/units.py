@@ -10,10 +10,11 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
         "s": "a time, for example 200ms or 1.5s",
         "B": "a size in bytes, for example 800MB or 6GiB",
         "tok/s": "a speed, for example 500tok/s",
+        "req/s": "a rate, for example 12req/s",
         "J/tok": "an energy per token, for example 0.5J/tok",
         "usd/Mtok": "a price per million tokens, for example 0.20usd/Mtok",
         "bit": "bits, for example 4.5bit",
-        "fraction": "percentage points, for example 2pt",
+        "fraction": "a share of the whole, for example 95%",
     }
 )
 
@@ -37,6 +38,11 @@ _TO_BASE: Mapping[str, Mapping[str, float]] = MappingProxyType(
             "KB": 1e3,
         },
         "tok/s": {"tok/s": 1.0, "tokens/s": 1.0, "token/s": 1.0, "ktok/s": 1e3, "tok/min": 1 / 60},
+        "req/s": {
+            **dict.fromkeys(("req/s", "reqs/s", "request/s", "requests/s", "rps", "qps"), 1.0),
+            "req/min": 1 / 60,
+            "requests/min": 1 / 60,
+        },
         "J/tok": {"J/tok": 1.0, "J/token": 1.0, "mJ/tok": 1e-3, "J/Mtok": 1e-6, "kWh/Mtok": 3.6, "Wh/Mtok": 3.6e-3},
         "usd/Mtok": {"usd/Mtok": 1.0, "USD/Mtok": 1.0, "$/Mtok": 1.0, "usd/ktok": 1e3, "usd/tok": 1e6},
         "bit": {"bit": 1.0, "bits": 1.0},

@@ -24,7 +24,7 @@ def metric(request: pytest.FixtureRequest) -> Metric:
 def test_it_says_what_it_is(metric: Metric) -> None:
     assert metric.summary
     assert metric.formula
-    assert metric.unit in {"s", "B", "tok/s", "usd/Mtok", "J/tok", "bit"}
+    assert metric.unit in {"s", "B", "tok/s", "req/s", "fraction", "usd/Mtok", "J/tok", "bit"}
     assert metric.better in {"lower", "higher"}
 
 
@@ -37,7 +37,7 @@ def test_without_evidence_it_is_missing_with_a_reason_and_never_zero(metric: Met
 
 
 def test_it_gives_what_it_declares(metric: Metric) -> None:
-    found = metric.compute(Evidence(trial(block(request([10, 20], tokens=[1, 49])))))
+    found = metric.compute(Evidence(trial(block(request([10, 20], tokens=[1, 49]))), limits={"ttft": 0.2}))
 
     assert isinstance(found, Samples if metric.distribution else Figure)
     assert (found.metric, found.unit) == (metric.name, metric.unit)

@@ -143,3 +143,60 @@ def test_unknown_metrics_carry_what_is_known():
     with pytest.raises(UnknownNameError) as caught:
         targets.parse("speeed>=2x", {"decode_speed": METRICS["decode_speed"]})
     assert caught.value.known == ("decode_speed", "quality_drop")
+
+
+LOAD_METRICS = {
+    m.name: m
+    for m in (
+        *METRICS.values(),
+        metric("goodput", "req/s", "higher", requires=("limits",)),
+        metric("good_fraction", "fraction", "higher", requires=("limits",)),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("goodput>=12req/s", 12.0, "req/s"),
+        ("goodput>=90 requests/min", 1.5, "req/s"),
+        ("good_fraction>=95%", 0.95, "fraction"),
+        ("good_fraction>=99.5 %", 0.995, "fraction"),
+    ],
+)
+def test_rates_and_shares_have_units_of_their_own(text, value, unit):
+    target = targets.parse(text, LOAD_METRICS)
+    assert (target.unit, target.relative) == (unit, False)
+    assert target.value == pytest.approx(value)
+
+
+def test_x_of_a_share_is_still_relative_to_the_baseline():
+    assert targets.parse("good_fraction>=0.9x", LOAD_METRICS).relative
+
+
+@pytest.mark.parametrize("text", ["good_fraction>=101%", "good_fraction>=0.95"])
+def test_a_share_is_of_the_whole_and_has_its_sign(text):
+    with pytest.raises(UserError, match="share of the whole"):
+        targets.parse(text, LOAD_METRICS)
+
+
+def test_latency_targets_become_limits_of_each_request_whatever_their_statistic():
+    asked = ["ttft_p95<=200ms", "e2e<=3s", "e2e_50_p99<=1.5s", "decode_speed>=20tok/s", "peak_memory<=6GiB"]
+    assert targets.limits_of(targets.parse_all(asked, METRICS)) == {"ttft": 0.2, "e2e": 3.0, "e2e_50": 1.5}
+
+
+def test_of_two_limits_on_one_latency_the_larger_is_that_of_each_request():
+    asked = targets.parse_all(["ttft_p50<=100ms", "ttft_p95<=200ms"], METRICS)
+    assert targets.limits_of(asked) == {"ttft": 0.2}
+
+
+def test_a_relative_target_limits_no_request():
+    assert targets.limits_of(targets.parse_all(["ttft_p95<=50%", "quality_drop<=2pt"], METRICS)) == {}
+
+
+def test_goodput_without_a_latency_target_is_refused_before_the_run():
+    asked = targets.parse_all(["goodput>=12req/s"], LOAD_METRICS)
+    with pytest.raises(UserError, match="what a good request is"):
+        measurable.check(asked, LOAD_METRICS, machine(), None)
+    with_limit = targets.parse_all(["goodput>=12req/s", "ttft_p95<=200ms"], LOAD_METRICS)
+    measurable.check(with_limit, LOAD_METRICS, machine(), None)
