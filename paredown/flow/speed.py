@@ -20,6 +20,8 @@ from paredown.records.figure import Figure
 
 CONTROL_BLOCKS = 2
 FINAL_BLOCKS = 5
+ROUNDS_AGAIN = 2
+"""How many rounds that other processes disturbed are measured again."""
 REQUESTS_PER_BLOCK = 4
 KV_PROBE_TOKENS = 192
 DECODE_SPEED = "decode_speed"

@@ -24,7 +24,7 @@ def compute(evidence: Evidence, metrics: Sequence[Metric] | None = None) -> tupl
     for metric in registry.metrics() if metrics is None else metrics:
         found = metric.compute(evidence)
         made = [found] if isinstance(found, Figure) else _statistics(found, evidence)
-        figures += [_void(figure, evidence) for figure in made] if _rests_on_the_trial(metric, evidence) else made
+        figures += [_void(figure, evidence) for figure in made] if rests_on_the_trial(metric, evidence) else made
     return tuple(figures)
 
 
@@ -43,7 +43,7 @@ def _depend_on_each_other(samples: Samples, evidence: Evidence) -> bool:
     return trial.concurrency != 1 or len(samples.values) > len(succeeded(trial.requests()))
 
 
-def _rests_on_the_trial(metric: Metric, evidence: Evidence) -> bool:
+def rests_on_the_trial(metric: Metric, evidence: Evidence) -> bool:
     """Whether there is no figure without it: bytes on disk are the same, however the load went."""
     return bool(metric.compute(replace(evidence, trial=None)).missing)
 

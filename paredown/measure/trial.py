@@ -34,6 +34,7 @@ class TrialSettings:
     warmup_requests:    at least; never fewer than the traffic has in flight
     kv_probe_tokens:    length of an answer during which the growth of memory is taken for the KV cache; 0 = do not
     ttft_target_s:      from the user's targets; bounds how late the client may send
+    rounds_again:       how many rounds that others disturbed may be measured again (in turns only)
     """
 
     blocks: int = 5
@@ -45,6 +46,7 @@ class TrialSettings:
     kv_probe_tokens: int = 0
     ttft_target_s: float | None = None
     memory_period_s: float = 0.1
+    rounds_again: int = 0
 
 
 ROUNDS_IN_FLIGHT = 2

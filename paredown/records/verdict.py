@@ -96,8 +96,45 @@ class SliceVerdict:
 
 
 @dataclass(frozen=True)
+class AgainstBaseline:
+    """One figure of a candidate over the baseline's.
+
+    figure:    its name (`decode_speed`, `ttft_p50`)
+    low, high: two-sided limits at `confidence`; None where the blocks carry none
+    rounds:    pairs of blocks, or blocks of the side that has fewer when they were not measured in turns
+    floor:     what the baseline differed from itself by (A/A), as a fraction: less is no difference
+    note:      rounds that were left out, and why
+    """
+
+    figure: str
+    ratio: float
+    low: float | None
+    high: float | None
+    rounds: int
+    in_turns: bool
+    floor: float = 0.0
+    confidence: float = 0.95
+    note: str = ""
+
+    @property
+    def differs(self) -> bool | None:
+        """Whether there is a difference beyond noise: the limits exclude 1 and the ratio leaves the A/A floor.
+
+        None = there are no limits, so nobody can tell.
+        """
+        if self.low is None or self.high is None:
+            return None
+        return not self.low <= 1.0 <= self.high and max(self.ratio, 1.0 / self.ratio) > 1.0 + self.floor
+
+
+@dataclass(frozen=True)
 class TargetResult:
-    """One target against one candidate. `met is None` = not measured here (`reason` says why)."""
+    """One target against one candidate. `met is None` = not measured here (`reason` says why).
+
+    ratio:   to the baseline's figure, by rounds where both were measured in turns
+    certain: whether the limits lie on the same side of the target as the value; None = there are no limits to tell
+    against: the ratio with its limits, where the target is relative and both were measured
+    """
 
     target: Target
     figure: Figure | None
@@ -105,6 +142,8 @@ class TargetResult:
     ratio: float | None
     met: bool | None
     reason: str
+    certain: bool | None = None
+    against: AgainstBaseline | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +152,7 @@ class CandidateVerdict:
 
     stage: last gate reached: `apply`, `smoke`, `fidelity`, `speed`, `screening`, `confirmation`
     alpha: the level of the confirmation test, 0 when none was spent
+    ratios: its figures over those of the baseline that was measured beside it
     """
 
     candidate: str
@@ -126,6 +166,7 @@ class CandidateVerdict:
     prediction: Prediction = Prediction()
     alpha: float = 0.0
     error: str = ""
+    ratios: tuple[AgainstBaseline, ...] = ()
 
 
 @dataclass(frozen=True)

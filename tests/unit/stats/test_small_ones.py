@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, ttest_1samp
 
-from paredown.stats import chance, graded, holm, percentiles, ratios
+from paredown.stats import chance, graded, holm, percentiles
 
 
 @pytest.mark.parametrize(("q", "n"), [(0.95, 59), (0.99, 299)])
@@ -32,23 +32,6 @@ def test_the_percentile_lies_within_its_limits(values, q):
 def test_no_values_have_no_percentile():
     with pytest.raises(ValueError, match="No values"):
         percentiles.interval([], 0.5)
-
-
-def test_the_ratio_of_medians_has_an_interval_over_blocks():
-    found = ratios.bootstrap_ratio([30, 33, 31, 29, 32], [10, 11, 10.5, 9.5, 10], seed=3)
-    assert found.ratio == pytest.approx(3.1)
-    assert 2.6 < found.low < found.ratio < found.high < 3.5
-    assert found == ratios.bootstrap_ratio([30, 33, 31, 29, 32], [10, 11, 10.5, 9.5, 10], seed=3)
-
-
-def test_a_single_block_has_a_ratio_without_limits():
-    found = ratios.bootstrap_ratio([30], [10, 11])
-    assert (found.low, found.high) == (None, None)
-
-
-def test_a_ratio_to_zero_is_refused():
-    with pytest.raises(ValueError, match="positive"):
-        ratios.bootstrap_ratio([1.0, 2.0], [0.0, 1.0])
 
 
 def test_holm_gives_the_worked_example():
