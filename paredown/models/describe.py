@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paredown.errors import UserError
-from paredown.models import configuration, formats
+from paredown.models import configuration, formats, kv_cache
 from paredown.models.weights import EMBEDDING, HEAD, MATRIX, StoredTensor
 from paredown.records.artifact import LinearShape, ModelFacts
 
@@ -28,8 +28,8 @@ def facts(path: Path) -> ModelFacts:
     """What config.json and the weight files in `path` say of the model.
 
     Families with the usual names (Llama, Mistral, Qwen, Gemma, Mixtral, Qwen-MoE …) come out whole; for others the
-    tensors' names and shapes decide. KV bytes count keys and values of every attention layer at full length.
-    Raises UserError for unreadable files, or when the heads cannot be told.
+    tensors' names and shapes decide. Raises UserError for unreadable files, or
+    when the heads cannot be told.
     """
     config = configuration.text_part(configuration.read(path))
     note = configuration.read_if_there(path, SOURCE_NOTE)
@@ -45,8 +45,10 @@ def facts(path: Path) -> ModelFacts:
             f"{path / 'config.json'} does not say how many layers and attention heads the model has "
             "(num_hidden_layers, num_attention_heads, hidden_size): paredown reads decoder language models."
         )
-    kv_heads = _first(config, ("num_key_value_heads", "num_kv_heads")) or heads
+    kv_heads = _kv_heads(config, heads)
     head_dim = _first(config, ("head_dim",)) or hidden // heads
+    linears = _linears(tensors)
+    kept = kv_cache.layers_of(config, layers)
     return ModelFacts(
         name=str(note.get("name") or _name(path)),
         path=path,
@@ -62,10 +64,14 @@ def facts(path: Path) -> ModelFacts:
         vocabulary=_first(config, ("vocab_size",)) or 0,
         context_length=_first(config, ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")) or 0,
         tied_head=tied,
-        kv_bytes_per_token=_attention_layers(config, layers) * 2 * kv_heads * head_dim * DTYPE_BYTES.get(dtype, 2),
-        linears=_linears(tensors),
+        kv_bytes_per_token=(kept.full + kept.windowed) * 2 * kv_heads * head_dim * DTYPE_BYTES.get(dtype, 2),
+        linears=linears,
         has_chat_template=configuration.has_chat_template(path),
         caution=str(note.get("caution", "")),
+        kv_full_layers=kept.full,
+        windowed_layers=kept.windowed,
+        window=kept.window,
+        kv_unknown=kept.unknown or kv_cache.why_it_does_not_fit(kv_heads, head_dim, kept, linears),
     )
 
 
@@ -113,12 +119,11 @@ def _layers(config: Mapping[str, Any], tensors: Sequence[StoredTensor]) -> int:
     return said or len({found[0] for found in (BLOCK.search(t.name) for t in tensors) if found})
 
 
-def _attention_layers(config: Mapping[str, Any], layers: int) -> int:
-    """Layers that keep keys and values (hybrids name their linear-attention and state-space layers)."""
-    types = config.get("layer_types")
-    if not isinstance(types, list) or not types:
-        return layers
-    return sum("attention" in str(kind) and "linear" not in str(kind) for kind in types)
+def _kv_heads(config: Mapping[str, Any], heads: int) -> int:
+    """Heads of keys and values; where nothing is said, as many as there are queries, or one (multi-query)."""
+    said = _first(config, ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"))
+    is_multi_query = config.get("multi_query") is True and not config.get("new_decoder_architecture")
+    return said or (1 if is_multi_query else heads)
 
 
 def _active(config: Mapping[str, Any], tensors: Sequence[StoredTensor], *, tied: bool) -> int:

@@ -84,7 +84,9 @@ class ModelFacts:
     active_parameters: matrix weights read for one decoded token (no embedding table; head once; routed experts
                        only those used)
     context_length:    positions the model was made for
-    kv_bytes_per_token: bytes of KV cache for one position at `dtype`
+    kv_bytes_per_token: bytes of KV cache for one position at `dtype`, as long as the context is within every window
+    kv_full_layers, windowed_layers: layers that keep every position, and those that keep no more than `window`
+    kv_unknown:        why the KV cache is not predicted from the configuration; empty when it is
     """
 
     name: str
@@ -105,3 +107,7 @@ class ModelFacts:
     linears: tuple[LinearShape, ...]
     has_chat_template: bool
     caution: str = ""
+    kv_full_layers: int = 0
+    windowed_layers: int = 0
+    window: int | None = None
+    kv_unknown: str = "its configuration was not read for it"

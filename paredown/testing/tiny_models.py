@@ -26,14 +26,29 @@ def make_llama(directory: Path, *, seed: int = 0, dtype: str = "float32", **conf
 
     config: overrides of `LLAMA`, in the words of LlamaConfig
     """
+    return _make(directory, "Llama", LLAMA | config, seed, dtype)
+
+
+def make_mistral(directory: Path, *, window: int, seed: int = 0, dtype: str = "float32", **config: Any) -> Path:
+    """The same as a Mistral: every layer attends to the last `window` positions only."""
+    return _make(directory, "Mistral", LLAMA | config | {"sliding_window": window}, seed, dtype)
+
+
+def make_gemma2(directory: Path, *, window: int, seed: int = 0, dtype: str = "float32", **config: Any) -> Path:
+    """The same as a Gemma 2: every second layer attends to the last `window` positions only."""
+    return _make(directory, "Gemma2", LLAMA | {"head_dim": 16} | config | {"sliding_window": window}, seed, dtype)
+
+
+def _make(directory: Path, family: str, settings: dict[str, Any], seed: int, dtype: str) -> Path:
     import torch
     import transformers
 
     size = write_byte_tokenizer(directory)
-    settings = LLAMA | {"vocab_size": size, "bos_token_id": None, "eos_token_id": size - 1, "pad_token_id": size - 1}
+    tokens = {"vocab_size": size, "bos_token_id": None, "eos_token_id": size - 1, "pad_token_id": size - 1}
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**(settings | config)))
+        config = getattr(transformers, f"{family}Config")(**(tokens | settings))
+        model = getattr(transformers, f"{family}ForCausalLM")(config)
     model.to(getattr(torch, dtype)).save_pretrained(directory)
     return directory
 
