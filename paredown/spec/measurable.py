@@ -8,7 +8,8 @@ from paredown.contracts import Metric
 from paredown.errors import UserError
 from paredown.records.machine import Machine
 from paredown.records.verdict import Target
-from paredown.spec.targets import QUALITY_DROP, limits_of
+from paredown.spec import limits
+from paredown.spec.targets import QUALITY_DROP
 
 
 def check(
@@ -33,7 +34,7 @@ def _lacking(targets: Sequence[Target], machine: Machine, price_usd_per_hour: fl
         )
     if price_usd_per_hour is None:
         lacking["price"] = "there is no price. Add it, for example --price-per-hour 0.80 (US dollars)."
-    if not limits_of(targets):
+    if not limits.per_request(targets):
         lacking["limits"] = (
             "no target says what a good request is. Add one on a latency, for example --target 'ttft_p95<=200ms'."
         )

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from paredown.contracts import Metric
 from paredown.errors import UnknownNameError, UserError
-from paredown.records.timing import PER_REQUEST
 from paredown.records.verdict import Comparison, Target
 from paredown.spec import units
 
@@ -63,19 +62,6 @@ def parse(text: str, metrics: Mapping[str, Metric]) -> Target:
     if slice_name is not None:
         raise UserError(f"{text!r}: only {QUALITY_DROP} can name a slice in brackets. Write {name!r} without them.")
     return _figure(blank, metrics)
-
-
-def limits_of(targets: Sequence[Target]) -> Mapping[str, float]:
-    """The limits that each request has to keep, in seconds by metric: the absolute targets on a latency.
-
-    Whatever statistic they name: of several on one metric (`ttft_p50<=100ms`, `ttft_p95<=200ms`) the largest, because
-    a request between the two breaks neither target.
-    """
-    limits: dict[str, float] = {}
-    for target in targets:
-        if target.metric in PER_REQUEST and not target.relative and target.comparison is Comparison.AT_MOST:
-            limits[target.metric] = max(target.value, limits.get(target.metric, 0.0))
-    return limits
 
 
 def _number(text: str, value_text: str) -> tuple[float, str]:

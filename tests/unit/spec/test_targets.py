@@ -7,7 +7,7 @@ from paredown.errors import UnknownNameError, UserError
 from paredown.records.figure import Figure
 from paredown.records.machine import Machine
 from paredown.records.verdict import Comparison
-from paredown.spec import measurable, targets
+from paredown.spec import limits, measurable, targets
 
 
 def metric(name, unit, better="lower", distribution=False, requires=()):
@@ -182,16 +182,16 @@ def test_a_share_is_of_the_whole_and_has_its_sign(text):
 
 def test_latency_targets_become_limits_of_each_request_whatever_their_statistic():
     asked = ["ttft_p95<=200ms", "e2e<=3s", "e2e_50_p99<=1.5s", "decode_speed>=20tok/s", "peak_memory<=6GiB"]
-    assert targets.limits_of(targets.parse_all(asked, METRICS)) == {"ttft": 0.2, "e2e": 3.0, "e2e_50": 1.5}
+    assert limits.per_request(targets.parse_all(asked, METRICS)) == {"ttft": 0.2, "e2e": 3.0, "e2e_50": 1.5}
 
 
 def test_of_two_limits_on_one_latency_the_larger_is_that_of_each_request():
     asked = targets.parse_all(["ttft_p50<=100ms", "ttft_p95<=200ms"], METRICS)
-    assert targets.limits_of(asked) == {"ttft": 0.2}
+    assert limits.per_request(asked) == {"ttft": 0.2}
 
 
 def test_a_relative_target_limits_no_request():
-    assert targets.limits_of(targets.parse_all(["ttft_p95<=50%", "quality_drop<=2pt"], METRICS)) == {}
+    assert limits.per_request(targets.parse_all(["ttft_p95<=50%", "quality_drop<=2pt"], METRICS)) == {}
 
 
 def test_goodput_without_a_latency_target_is_refused_before_the_run():
