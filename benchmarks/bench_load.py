@@ -26,6 +26,7 @@ from load_child import (
     Finished,
     Line,
     ProbeOrders,
+    allow_many_connections,
     ms,
     p,
     print_lines,
@@ -84,7 +85,10 @@ def figures(
     finished: Finished,
     answer: TimedAnswer,
 ) -> Figures:
-    """`stamps`: of this tool's requests, under the ids that it knows them by."""
+    """`stamps`: of this tool's requests, under the ids that it knows them by. An answer with tokens missing is lost."""
+    if len(stamps) < 2:
+        raise RuntimeError(f"{name} sent {len(stamps)} requests: nothing to compare")
+    seen = [one for one in seen if len(one.gaps_s) in (0, answer.tokens - 1)]
     span_s = (stamps[-1].received_ns - stamps[0].received_ns) / 1e9
     return Figures(
         name=name,
@@ -114,7 +118,7 @@ def measure_own(answer: TimedAnswer, load: argparse.Namespace) -> Own:
         if one.id.startswith("probe-") and stamps[0].received_ns <= one.received_ns <= stamps[-1].received_ns
     }
     probed = tuple(one for one in probed if one.id in meanwhile)
-    good = [one for one in client.events if not one.failure and len(one.chunks) == answer.tokens]
+    good = [one for one in client.events if not one.failure and one.chunks]
     account = errors.account(client.events, stamps)
     return Own(
         figures("paredown", requests, [errors.seen(one) for one in good], stamps, record, client.finished, answer),
@@ -210,6 +214,7 @@ def main(arguments: Sequence[str]) -> int:
         parser.add_argument(f"--{peer.package}", type=Path, metavar="DIRECTORY", help=f"bin of its own: {peer.install}")
     load = parser.parse_args(arguments)
     answer = TimedAnswer(ttft_ms=load.ttft_ms, itl_ms=load.itl_ms, tokens=load.tokens)
+    allow_many_connections()  # the children inherit it
     print_machine()
     print(f"{load.shape}, {load.rate:g} requests/s for {load.seconds:g} s, {load.tokens} tokens a request")
     own = measure_own(answer, load)
