@@ -90,6 +90,7 @@ def test_the_better_of_two_peers_is_the_one_to_be_no_worse_than(bench):
     assert met["error of each ITL p99, by delays"] is True
     assert met["CPU a request"] is True
     assert judged(module, cpu_ms=1.2, peers=peers)["CPU a request"] is False
+    assert module._against("CPU", 0.001, {"a": 0.004, "b": 0.0022}, 0.5, "ms").wanted == "≤ 1.10 ms (half of b)"
 
 
 def test_without_peers_a_comparison_is_not_measured_and_not_met(bench):
