@@ -1,237 +1,166 @@
-"""Reads a traffic: the name of a built-in one, a YAML file, or JSONL with one OpenAI request a line.
+"""One traffic, or one for each step of its load, from a name or a file: read, settled, made and checked.
 
-YAML: `summary`, `load_shape`, `options`, `output_tokens`, `requests` (texts, or mappings with `prompt` or `messages`
-and perhaps `output_tokens`), or `compose` (see compose.py) in place of `requests`.
-JSONL: `{"messages": […], "max_tokens": 50}` or `{"prompt": "…"}`; the batch form `{"custom_id", "body": {…}}` too.
+See asked.py for what may be typed behind the name, sources.py for what may be read, settling.py for what is done with
+what cannot be sent.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from importlib import resources
-from pathlib import Path
-from typing import Any, cast
+from dataclasses import dataclass, replace
 
 from paredown import registry
+from paredown.contracts import LoadShape
 from paredown.errors import UnknownNameError, UserError
 from paredown.records.figure import Options
-from paredown.records.traffic import Message, Traffic, TrafficRequest
-from paredown.traffic.compose import Composition, prompts
+from paredown.records.traffic import Traffic, TrafficRequest
+from paredown.traffic import asked, prompts, settling, sources, synthetic
+from paredown.traffic.asked import Reading
+from paredown.traffic.rows import Draft, Row
+from paredown.traffic.settling import Ledger, Room
+from paredown.traffic.sources import builtin_names
+from paredown.traffic.tokens import Tokens
 
-DEFAULT_OUTPUT_TOKENS = 50
-_FIELDS = ("name", "summary", "load_shape", "options", "output_tokens", "requests", "compose")
-_REQUEST_FIELDS = ("id", "prompt", "messages", "output_tokens")
-_COMPOSE_FIELDS = ("seed", "count", "words", "most_words", "openings", "sentences", "questions", "words_for")
+__all__ = ["Tokens", "builtin_names", "load", "read"]
 
 
-def builtin_names() -> tuple[str, ...]:
-    """Names of the traffics that come with paredown."""
-    return tuple(sorted(path.name.removesuffix(".yaml") for path in _builtin().iterdir() if path.name[-5:] == ".yaml"))
+@dataclass(frozen=True)
+class _Load:
+    shape: LoadShape
+    options: Options
+
+
+def read(
+    source: str, *, tokenizer: Tokens | None = None, load: str | None = None, seed: int = 0
+) -> tuple[Traffic, ...]:
+    """The traffic that `source` names, one for each step where its load has several.
+
+    source:    NAME or FILE, perhaps with options of the reading: `trace.csv:limit=200,invalid=clip` (asked.Reading)
+    tokenizer: of the model that will be measured; needed where a trace has lengths and no texts
+    load:      SHAPE or `SHAPE:key=value,…` in place of the traffic's own load shape
+    seed:      of prompts that are made, and of random arrivals whose load shape is given no seed
+    Raises UserError (file, line, field, and what to type) and UnknownNameError.
+    """
+    wanted = asked.parse(source)
+    draft = sources.draft(wanted.name)
+    reading = asked.reading(wanted.name, {**draft.reading, **wanted.options})
+    sent = _load(draft, load, reading, seed)
+    traffic = _traffic(wanted, draft, reading, sent, tokenizer, seed)
+    return _steps(traffic, sent.shape)
 
 
 def load(
     source: str, *, load_shape: str | None = None, options: Options | None = None, output_tokens: int | None = None
 ) -> Traffic:
-    """The traffic that `source` names; the arguments replace what it says itself.
+    """A traffic whose requests have texts; the arguments replace what it says itself. See `read` for all others.
 
-    Raises UserError (file, line, field) for what cannot be read, UnknownNameError for a name that is neither a
-    built-in traffic nor a file.
+    Raises as `read` does, and for a load of several steps.
     """
-    if source in builtin_names():
-        traffic = _from_yaml((_builtin() / f"{source}.yaml").read_text(), source)
+    wanted = asked.parse(source)
+    draft = sources.draft(wanted.name)
+    reading = asked.reading(wanted.name, {**draft.reading, **wanted.options})
+    if output_tokens is not None:
+        reading = replace(reading, output_tokens=output_tokens)
+    own = replace(draft, load_shape=load_shape or draft.load_shape, options={**draft.options, **(options or {})})
+    sent = _load(own, None, reading, seed=0)
+    if sent.shape.steps is not None:
+        raise UserError(
+            f"The load shape {sent.shape.name} has several steps; here one load is needed. Give one of them."
+        )
+    return _traffic(wanted, own, reading, sent, None, seed=0)
+
+
+def _load(draft: Draft, typed: str | None, reading: Reading, seed: int) -> _Load:
+    """The load shape and its options, checked."""
+    if typed is None:
+        shape, options = registry.load_shape(draft.load_shape), dict(draft.options)
     else:
-        traffic = _from_file(source)
-    traffic = replace(
-        traffic,
-        load_shape=load_shape or traffic.load_shape,
-        options={**traffic.options, **(options or {})},
-        requests=tuple(replace(r, output_tokens=output_tokens or r.output_tokens) for r in traffic.requests),
-    )
-    shape = registry.load_shape(traffic.load_shape)
+        wanted = asked.parse(typed)
+        shape = registry.load_shape(wanted.name)
+        options = asked.shape_options(shape.name, shape.options, wanted.options)
     known = {option.name for option in shape.options}
-    unknown = sorted(set(traffic.options) - known)
+    unknown = sorted(set(options) - known)
     if unknown:
         raise UnknownNameError(f"option of the load shape {shape.name}", unknown[0], known)
-    shape.concurrency(traffic.options)
-    return traffic
+    if reading.time_scale is not None:
+        if "time_scale" not in known:
+            raise UserError(
+                f"time_scale stretches the arrivals of a replay, but the load shape is {shape.name}. Leave it out, or "
+                "give --load replay."
+            )
+        if "time_scale" in options:
+            raise UserError("time_scale is given twice, for the traffic and for its load shape. Give it once.")
+        options["time_scale"] = reading.time_scale
+    if "seed" in known:
+        options.setdefault("seed", seed)
+    shape.concurrency(options)
+    return _Load(shape, options)
 
 
-def _builtin() -> Any:
-    return resources.files("paredown.builtin") / "traffic"
-
-
-def _from_file(source: str) -> Traffic:
-    path = Path(source)
-    if not path.is_file():
-        if path.suffix:
-            raise UserError(f"The traffic file {source} does not exist. Built-in: {', '.join(builtin_names())}.")
-        raise UnknownNameError("traffic", source, builtin_names())
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{source} is not UTF-8 text: {error}.") from error
-    if path.suffix in {".yaml", ".yml"}:
-        return _from_yaml(text, source)
-    if path.suffix in {".jsonl", ".json"}:
-        return _from_jsonl(text, source)
-    raise UserError(f"A traffic is a .yaml file or a .jsonl file of OpenAI requests; {source} is neither.")
-
-
-# ── YAML ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _from_yaml(text: str, source: str) -> Traffic:
-    import yaml
-
-    try:
-        plain = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UserError(f"{source} is not YAML: {' '.join(str(error).split())}.") from error
-    fields = _mapping(plain, source, _FIELDS)
-    name = _text(fields.get("name", Path(source).stem), f"{source}: name")
-    default = _count(fields.get("output_tokens", DEFAULT_OUTPUT_TOKENS), f"{source}: output_tokens")
-    if ("requests" in fields) == ("compose" in fields):
-        raise UserError(f"{source} needs either `requests` or `compose`.")
-    if "compose" in fields:
-        texts: list[object] = list(_composed(fields["compose"], f"{source}: compose"))
-    else:
-        texts = _sequence(fields["requests"], f"{source}: requests")
-    requests = [_request(row, f"{source}: requests[{i}]", f"{name}-{i}", default) for i, row in enumerate(texts)]
-    return Traffic(
-        name=name,
-        summary=_text(fields.get("summary", f"requests of {source}"), f"{source}: summary"),
-        load_shape=_text(fields.get("load_shape", "single_stream"), f"{source}: load_shape"),
-        requests=_checked(requests, source),
-        options=cast("Options", _mapping(fields.get("options", {}), f"{source}: options")),
-    )
-
-
-def _composed(plain: object, where: str) -> tuple[str, ...]:
-    fields = _mapping(plain, where, _COMPOSE_FIELDS)
-    missing = [name for name in _COMPOSE_FIELDS if name not in fields and name != "most_words"]
-    if missing:
-        raise UserError(f"{where} needs {', '.join(missing)}.")
-    words = _mapping(fields["words_for"], f"{where}: words_for")
-    composition = Composition(
-        seed=_count(fields["seed"], f"{where}: seed", least=0),
-        count=_count(fields["count"], f"{where}: count"),
-        words=_count(fields["words"], f"{where}: words"),
-        most_words=_count(fields.get("most_words", 0), f"{where}: most_words", least=0),
-        openings=_texts(fields["openings"], f"{where}: openings"),
-        sentences=_texts(fields["sentences"], f"{where}: sentences"),
-        questions=_texts(fields["questions"], f"{where}: questions"),
-        words_for={name: _texts(values, f"{where}: words_for.{name}") for name, values in words.items()},
-    )
-    for name in composition.names_without_words():
-        raise UserError(f"{where}: words_for has nothing for {{{name}}}.")
-    try:
-        return prompts(composition)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}.") from error
-
-
-# ── JSONL ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _from_jsonl(text: str, source: str) -> Traffic:
-    requests: list[TrafficRequest] = []
-    for where, row in _rows(text, source):
-        name = row.get("custom_id", row.get("id"))
-        body = _mapping(row["body"], f"{where}, body") if "body" in row else row
-        tokens = body.get("max_completion_tokens", body.get("max_tokens", DEFAULT_OUTPUT_TOKENS))
-        fields = {key: body[key] for key in ("prompt", "messages") if key in body}
-        identifier = f"{Path(source).stem}-{len(requests)}" if name is None else str(name)
-        requests.append(_request(fields, where, identifier, _count(tokens, f"{where}, max_tokens")))
-    return Traffic(Path(source).stem, f"requests of {source}", "single_stream", _checked(requests, source))
-
-
-def _rows(text: str, source: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            plain = json.loads(line)
-        except ValueError as error:
-            raise UserError(f"{source}:{number} is not JSON: {error}.") from error
-        yield f"{source}:{number}", _mapping(plain, f"{source}:{number}")
-
-
-# ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _request(plain: object, where: str, identifier: str, output_tokens: int) -> TrafficRequest:
-    if isinstance(plain, str):
-        return TrafficRequest(identifier, (_message("user", plain, where),), output_tokens)
-    fields = _mapping(plain, where, _REQUEST_FIELDS)
-    if ("prompt" in fields) == ("messages" in fields):
-        raise UserError(f"{where} needs either `prompt` or `messages`.")
-    if "prompt" in fields:
-        messages = [_message("user", fields["prompt"], f"{where}, prompt")]
-    else:
-        messages = []
-        for index, turn in enumerate(_sequence(fields["messages"], f"{where}, messages")):
-            place = f"{where}, messages[{index}]"
-            message = _mapping(turn, place)
-            role = _text(message.get("role"), f"{place}.role")
-            messages.append(_message(role, _content(message.get("content")), f"{place}.content"))
-    tokens = _count(fields.get("output_tokens", output_tokens), f"{where}, output_tokens")
-    return TrafficRequest(str(fields.get("id", identifier)), tuple(messages), tokens)
-
-
-def _content(plain: Any) -> Any:
-    """Content as text; OpenAI's list of text parts is joined, anything else is left for the check to refuse."""
-    if isinstance(plain, list) and all(isinstance(p, dict) and isinstance(p.get("text"), str) for p in plain):
-        return "".join(part["text"] for part in plain)
-    return plain
-
-
-def _message(role: str, content: object, where: str) -> Message:
-    return Message(role, _text(content, where))
-
-
-def _checked(requests: Sequence[TrafficRequest], source: str) -> tuple[TrafficRequest, ...]:
+def _traffic(
+    wanted: asked.Asked, draft: Draft, reading: Reading, sent: _Load, tokenizer: Tokens | None, seed: int
+) -> Traffic:
+    ledger = Ledger(wanted, reading.invalid)
+    rows = settling.in_time(settling.readable(draft.found, ledger), reading, ledger)
+    replayed = any(option.name == "time_scale" for option in sent.shape.options)
+    if replayed and rows and all(row.at_s is not None for row in rows):
+        scale = sent.options.get("time_scale", 1.0)
+        assert isinstance(scale, int | float), "its load shape has checked it"
+        rows = settling.without_gaps(rows, reading.longest_gap_s, scale, ledger)
+    room = _room(rows, tokenizer)
+    rows = settling.with_lengths(rows, reading, ledger, default_output=draft.default_output, room=room)
+    rows = prompts.texts_within(rows, tokenizer, ledger)
+    requests = prompts.requests(rows, tokenizer, reading, ledger, name=draft.name, seed=seed)
     if not requests:
-        raise UserError(f"{source} holds no request.")
-    seen: set[str] = set()
-    for request in requests:
-        if request.id in seen:
-            raise UserError(f"{source} has two requests with the id {request.id!r}.")
-        seen.add(request.id)
-    return tuple(requests)
+        why = f" ({'; '.join(ledger.notes())})" if ledger.notes() else ""
+        raise UserError(f"{wanted.name} holds no request{' that was asked for' if why or wanted.options else ''}{why}.")
+    if sent.shape.due is not None:
+        sent.shape.due(requests, sent.options)  # refuses requests that it cannot place in time
+    return Traffic(
+        name=draft.name,
+        summary=draft.summary,
+        load_shape=sent.shape.name,
+        requests=requests,
+        options=sent.options,
+        cache=reading.cache or ("shared" if any(row.blocks for row in rows) else "cold"),
+        notes=ledger.notes(),
+    )
 
 
-def _mapping(plain: object, where: str, known: Sequence[str] | None = None) -> Mapping[str, Any]:
-    if not isinstance(plain, dict):
-        raise UserError(f"{where} is no mapping but {_shown(plain)}.")
-    unknown = [name for name in plain if known is not None and name not in known]
-    if unknown:
-        raise UnknownNameError(f"field in {where}:", str(unknown[0]), known or ())
-    return plain
+def _room(rows: list[Row], tokenizer: Tokens | None) -> Room:
+    """What the model allows for prompts that are made; nothing is asked of the tokenizer when none is."""
+    first = next((row for row in rows if not row.messages), None)
+    if first is None:
+        return Room(1, None)
+    tokens = prompts.needed(tokenizer, first)
+    return Room(synthetic.shortest(tokens), tokens.context_length)
 
 
-def _sequence(plain: object, where: str) -> list[object]:
-    if not isinstance(plain, list) or not plain:
-        raise UserError(f"{where} is no list with at least one entry but {_shown(plain)}.")
-    return plain
+def _steps(traffic: Traffic, shape: LoadShape) -> tuple[Traffic, ...]:
+    """One traffic for each step of the load. Each gets every n-th request, so that all have the same mix."""
+    if shape.steps is None:
+        return (traffic,)
+    steps = shape.steps(traffic.options)
+    share = len(traffic.requests) // len(steps)
+    if share == 0:
+        raise UserError(
+            f"The load shape {shape.name} has {len(steps)} steps, but {traffic.name} only {len(traffic.requests)} "
+            f"requests. Give at least one request a step, or fewer steps."
+        )
+    notes = traffic.notes
+    if rest := len(traffic.requests) - share * len(steps):
+        notes = (*notes, settling.counted(rest, f"requests were left out so that all {len(steps)} steps have as many"))
+    return tuple(
+        replace(
+            traffic,
+            name=f"{traffic.name}, {step.label}",
+            load_shape=step.load_shape,
+            options=step.options,
+            requests=_share(traffic.requests, number, share, len(steps)),
+            notes=notes,
+        )
+        for number, step in enumerate(steps)
+    )
 
 
-def _texts(plain: object, where: str) -> tuple[str, ...]:
-    return tuple(_text(text, where) for text in _sequence(plain, where))
-
-
-def _text(plain: object, where: str) -> str:
-    if not isinstance(plain, str) or not plain.strip():
-        raise UserError(f"{where} is no text but {_shown(plain)}.")
-    return plain
-
-
-def _count(plain: object, where: str, least: int = 1) -> int:
-    if not isinstance(plain, int) or isinstance(plain, bool) or plain < least:
-        raise UserError(f"{where} is no whole number from {least} on but {_shown(plain)}.")
-    return plain
-
-
-def _shown(plain: object) -> str:
-    return "missing" if plain is None else repr(plain)[:60]
+def _share(requests: tuple[TrafficRequest, ...], number: int, share: int, steps: int) -> tuple[TrafficRequest, ...]:
+    return requests[number : share * steps : steps]
