@@ -38,7 +38,8 @@ class Latency:
     note: str
 
 
-def _both(draw: Callable[[str, float], Markup], identity: str, wide: float, missing: Sequence[str] = ()) -> Chart:
+def both(draw: Callable[[str, float], Markup], identity: str, wide: float, missing: Sequence[str] = ()) -> Chart:
+    """The chart at `wide` px and at a phone's width; `draw` gets an identity and a width."""
     return Chart(draw(f"{identity}-w", wide), draw(f"{identity}-n", NARROW_PX), tuple(missing))
 
 
@@ -100,7 +101,7 @@ def _pareto(
 ) -> Chart | None:
     if not any(point.number for point in points):
         return None
-    return _both(
+    return both(
         lambda i, width: pareto.draw(i, title, points, x, y, width, 390 if width > 400 else 330), identity, 520, missing
     )
 
@@ -114,7 +115,7 @@ def slices(judged: Sequence[SliceVerdict], candidate: str) -> Chart | None:
     if not judged:
         return None
     drawn = [_forest_row(row) for row in judged]
-    return _both(lambda i, width: forest.draw(i, f"Drop of {candidate} per slice", drawn, width), "forest", 1040)
+    return both(lambda i, width: forest.draw(i, f"Drop of {candidate} per slice", drawn, width), "forest", 1040)
 
 
 def _forest_row(row: SliceVerdict) -> forest.Row:
@@ -213,7 +214,7 @@ def roofs(view: ReportView) -> Chart | None:
         ]
         return roofline.draw(identity, "Roofline of this machine", lines, short, width, 380 if width > 400 else 330)
 
-    return _both(draw, "roofline", 640)
+    return both(draw, "roofline", 640)
 
 
 def _rest(spot: roofline.Spot) -> tuple[float, float, str, str, str]:

@@ -9,10 +9,15 @@ from paredown.report.view import ReportView
 
 
 def write(view: ReportView, directory: Path) -> Path:
-    """`report.html` and `report.md`, each replaced whole; returns the path of the HTML file."""
+    """`report.html` and `report.md`; returns the path of the HTML file."""
     page = directory / "report.html"
-    for path, text in ((page, html.render(view)), (directory / "report.md", markdown.render(view))):
-        half = path.with_suffix(path.suffix + ".half")
-        half.write_text(text, encoding="utf-8")
-        half.replace(path)
+    replace_whole(page, html.render(view))
+    replace_whole(directory / "report.md", markdown.render(view))
     return page
+
+
+def replace_whole(path: Path, text: str) -> None:
+    """Write a file so that nobody ever sees half of it."""
+    half = path.with_suffix(path.suffix + ".half")
+    half.write_text(text, encoding="utf-8")
+    half.replace(path)

@@ -71,7 +71,9 @@ def _script_json(view: ReportView) -> Markup:
 
 def policy(css: str, js: str) -> str:
     """A content security policy that lets exactly this style and this script act, and nothing be fetched."""
-    return f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
+    return (
+        f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
+    )
 
 
 def _hash(text: str) -> str:
@@ -97,6 +99,7 @@ def environment() -> Environment:
         finalize=_finalize,
     )
     found.filters["breakable"] = _breakable
+    found.filters["sentence"] = units.sentence
     return found
 
 

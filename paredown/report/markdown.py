@@ -51,7 +51,7 @@ def fence(text: str) -> str:
     return f"{ticks}text\n{shown}\n{ticks}"
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     written = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     written += [f"| {' | '.join(cells)} |" for cells in lines]
     return "\n".join(written)
@@ -88,7 +88,7 @@ def _targets(view: ReportView) -> list[str]:
     lines = [
         (code(t.asked), _spaced(t.got, t.spread), escape(t.baseline), STATES[t.state], escape(t.reason)) for t in found
     ]
-    return ["## Targets", _table(("Asked", "Got", "Baseline", "Met", "How"), lines)]
+    return ["## Targets", table(("Asked", "Got", "Baseline", "Met", "How"), lines)]
 
 
 def _triangle(view: ReportView) -> list[str]:
@@ -96,7 +96,7 @@ def _triangle(view: ReportView) -> list[str]:
     if corners is None:
         return []
     lines = [(c.name, escape(c.headline), escape(c.baseline), escape(c.choice), escape(c.detail)) for c in corners]
-    return ["## Speed, cost, quality", _table(("", "Choice", "Baseline", "Choice, measured", ""), lines)]
+    return ["## Speed, cost, quality", table(("", "Choice", "Baseline", "Choice, measured", ""), lines)]
 
 
 def _ladder(view: ReportView) -> list[str]:
@@ -125,7 +125,7 @@ def _ladder(view: ReportView) -> list[str]:
                 escape("; ".join(row.predicted)), escape(row.same_engine),
             )
         )  # fmt: skip
-    return ["## The ladder", _table(head, lines)] if lines else ["## The ladder", "No candidate was planned."]
+    return ["## The ladder", table(head, lines)] if lines else ["## The ladder", "No candidate was planned."]
 
 
 def _slices(view: ReportView) -> list[str]:
@@ -150,7 +150,7 @@ def _slices(view: ReportView) -> list[str]:
             )
         )
     head = ("Slice", "Role", "Prompts", "Drop and one-sided limits", "Lost / gained", "Verdict", "Why")
-    return [f"## Slices of {escape(view.choice.name if view.choice else 'nothing')}", _table(head, lines)]
+    return [f"## Slices of {escape(view.choice.name if view.choice else 'nothing')}", table(head, lines)]
 
 
 def _latency(view: ReportView) -> list[str]:
@@ -167,7 +167,7 @@ def _latency(view: ReportView) -> list[str]:
         for u in m.under
         if u.void
     ]
-    body = [_table(("Traffic", "Of", "Figure", "Value"), lines)] if lines else ["Not measured under any traffic."]
+    body = [table(("Traffic", "Of", "Figure", "Value"), lines)] if lines else ["Not measured under any traffic."]
     return ["## Figures under traffic", *void, *body]
 
 
@@ -197,7 +197,7 @@ def _worst(view: ReportView) -> list[str]:
         if pair.choices:
             lines = [(code(c.text), c.baseline, c.candidate) for c in pair.choices]
             head = ("Choice (nats)", f"Baseline: {escape(pair.baseline_score)}", f"Candidate: {escape(pair.score)}")
-            parts.append(_table(head, lines))
+            parts.append(table(head, lines))
         else:
             parts += [f"Baseline, {escape(pair.baseline_score)}:", fence(_whole(pair.baseline))]
             parts += [f"{escape(pair.candidate)}, {escape(pair.score)}:", fence(_whole(pair.answer))]
@@ -213,7 +213,7 @@ def _skipped(view: ReportView) -> list[str]:
     if not view.decision.left_out:
         return ["## Skipped, and why", "The plan left nothing out."]
     lines = [(escape(left.name), rows.RUNGS[left.rung], escape(left.reason)) for left in view.decision.left_out]
-    return ["## Skipped, and why", _table(("Left out", "Rung", "Reason"), lines)]
+    return ["## Skipped, and why", table(("Left out", "Rung", "Reason"), lines)]
 
 
 def _record(view: ReportView) -> list[str]:
@@ -236,11 +236,11 @@ def _record(view: ReportView) -> list[str]:
     noise = [
         (code(f.metric), _spaced(units.figure_text(f), units.spread_text(f)), escape(f.note)) for f in view.noise_floor
     ]
-    floor = [_table(("Noise floor (baseline against itself)", "Value", "How"), noise)] if noise else []
+    floor = [table(("Noise floor (baseline against itself)", "Value", "How"), noise)] if noise else []
     check = code(f"paredown verify {record.path} --digest {record.root_digest}")
     return [
         "## The record",
         f"Check it: {check}",
-        _table(("", ""), [(escape(k), escape(v)) for k, v in facts.items()]),
+        table(("", ""), [(escape(k), escape(v)) for k, v in facts.items()]),
         *floor,
     ]

@@ -51,15 +51,16 @@ def badge(view: ReportView) -> Badge:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A figure over the baseline's. The limits divide opposite ends of the two intervals, so they are conservative.
+    """A figure over the baseline's. value None = not measured (`missing` says why).
 
-    value None = not measured (`missing` says why)
+    low, high: by the rounds in which both were measured in turns; differs False = no difference beyond noise
     """
 
     value: float | None
     low: float | None = None
     high: float | None = None
     missing: str = ""
+    differs: bool | None = None
 
     @property
     def text(self) -> str:
@@ -71,7 +72,19 @@ class Ratio:
 
     @property
     def interval(self) -> str:
-        return units.interval_text(self.low, self.high, "ratio") if self.value is not None else ""
+        """`3.50–3.72×`, and whether that is a difference at all; empty where the two were not measured in turns."""
+        if self.value is None or (self.low is None and self.high is None):
+            return ""
+        limits = units.interval_text(self.low, self.high, "ratio")
+        return f"{limits}, no difference beyond noise" if self.differs is False else limits
+
+
+def ratio_to_baseline(view: ReportView, candidate: CandidateView, name: str, absent: str = "") -> Ratio:
+    """By rounds where both were measured in turns, else the quotient of the two figures without limits."""
+    found = next((one for one in candidate.verdict.ratios if one.figure == name and one.in_turns), None)
+    if found is None:
+        return ratio_of(candidate.measured.figure(name), view.baseline.figure(name), absent)
+    return Ratio(found.ratio, found.low, found.high, differs=found.differs)
 
 
 def ratio_of(figure: Figure | None, base: Figure | None, absent: str = "") -> Ratio:
@@ -85,9 +98,7 @@ def ratio_of(figure: Figure | None, base: Figure | None, absent: str = "") -> Ra
         return Ratio(None, missing="of the baseline: " + ((base.missing if base else "") or units.NOT_MEASURED))
     if base.value == 0:
         return Ratio(None, missing="the baseline's figure is zero")
-    low = figure.low / base.high if figure.low is not None and base.high else None
-    high = figure.high / base.low if figure.high is not None and base.low else None
-    return Ratio(figure.value / base.value, low, high)
+    return Ratio(figure.value / base.value)
 
 
 @dataclass(frozen=True)
@@ -130,7 +141,7 @@ def _ladder_row(view: ReportView, index: int, candidate: CandidateView) -> Ladde
     verdict, measured, fidelity = candidate.verdict, candidate.measured, candidate.fidelity
     reached = f"ended at {verdict.stage}" if verdict.stage else ""
     speed_figure = measured.figure(DECODE_SPEED)
-    speed = ratio_of(speed_figure, view.baseline.figure(DECODE_SPEED), reached)
+    speed = ratio_to_baseline(view, candidate, DECODE_SPEED, reached)
     weights = ratio_of(measured.figure(WEIGHT_BYTES), view.baseline.figure(WEIGHT_BYTES), reached)
     no_fidelity = units.missing_text((fidelity.missing if fidelity else "") or reached)
     kl, top1 = (fidelity.mean_kl, fidelity.top1_agreement) if fidelity else (None, None)
@@ -266,10 +277,12 @@ def _target_row(result: TargetResult) -> TargetRow:
             if percent
             else f"{units.ratio(result.ratio)} ({got})"
         )
+    against = result.against
+    limits = units.interval_text(against.low, against.high, "ratio") if against is not None else ""
     return TargetRow(
         asked=text,
         got=got,
-        spread=units.spread_text(figure),
+        spread=f"{limits}, {against.rounds} rounds" if against is not None and limits else units.spread_text(figure),
         baseline=units.figure_text(base) if base else "",
         state=STATES[result.met],
         reason=result.reason,
@@ -309,7 +322,7 @@ def triangle(view: ReportView) -> tuple[Corner, Corner, Corner] | None:
 
 def _speed_corner(view: ReportView, choice: CandidateView) -> Corner:
     before, after = view.baseline.figure(DECODE_SPEED), choice.measured.figure(DECODE_SPEED)
-    speed = ratio_of(after, before)
+    speed = ratio_to_baseline(view, choice, DECODE_SPEED)
     shown = f"{speed.text} as fast" if speed.value is not None else speed.text
     return Corner(
         "Speed", speed.value, shown, f"decode speed; {speed.interval or 'no interval'}",
@@ -322,7 +335,7 @@ def _cost_corner(view: ReportView, choice: CandidateView) -> Corner:
     labels = {COST: "cost per million tokens", PEAK_MEMORY: "peak memory", WEIGHT_BYTES: "weight bytes"}
     for name, label in labels.items():
         before, after = view.baseline.figure(name), choice.measured.figure(name)
-        cost = ratio_of(after, before)
+        cost = ratio_to_baseline(view, choice, name)
         if cost.value:
             note = "" if name == COST else " (stands for cost: no price per hour was given)"
             detail = f"{label}{note}; {cost.interval}".rstrip("; ")

@@ -38,6 +38,11 @@ def one_line(text: str, limit: int = 200) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
+def sentence(text: str) -> str:
+    """`text` with its first letter as a capital; the others stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def number(value: float, digits: int = 3) -> str:
     """`value` with `digits` significant digits, thousands separated, no exponent between 10^-6 and 10^9."""
     if value == 0:
@@ -138,6 +143,11 @@ def value_text(value: float, unit: str) -> str:
     if unit == "bytes/s":
         return rate(value, "B/s")
     return f"{number(value)}{NBSP}{_WRITTEN.get(unit, unit)}".rstrip()
+
+
+def unit_name(unit: str) -> str:
+    """How a unit is written beside an axis."""
+    return _WRITTEN.get(unit, unit)
 
 
 def interval_text(low: float | None, high: float | None, unit: str) -> str:
