@@ -20,7 +20,7 @@ from paredown.traffic.settling import Ledger, Room
 from paredown.traffic.sources import builtin_names
 from paredown.traffic.tokens import Tokens
 
-__all__ = ["Tokens", "builtin_names", "load", "read"]
+__all__ = ["Tokens", "builtin_names", "check", "load", "read"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,13 @@ def read(
     sent = _load(draft, load, reading, seed)
     traffic = _traffic(wanted, draft, reading, sent, tokenizer, seed)
     return _steps(traffic, sent.shape)
+
+
+def check(source: str, *, load: str | None = None) -> None:
+    """Refuse, before a model is loaded, what can be seen without its tokenizer. Raises as `read` does."""
+    wanted = asked.parse(source)
+    draft = sources.draft(wanted.name)
+    _load(draft, load, asked.reading(wanted.name, {**draft.reading, **wanted.options}), seed=0)
 
 
 def load(

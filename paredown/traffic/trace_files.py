@@ -23,7 +23,7 @@ _COLUMNS = (AZURE.time, AZURE.prompt, AZURE.output)
 
 
 def azure(content: str, source: str) -> Iterator[Row | Flaw]:
-    """Rows of the CSV. Raises UserError for a missing column."""
+    """Rows of the CSV. Raises UserError for a missing column, before the first row."""
     lines = csv.reader(io.StringIO(content, newline=""))
     header = [name.strip() for name in next(lines, [])]
     missing = [name for name in _COLUMNS if name not in header]
@@ -32,7 +32,11 @@ def azure(content: str, source: str) -> Iterator[Row | Flaw]:
             f"{source} has no column {missing[0]}; its first line is {','.join(header)[:80]!r}. A trace is a CSV file "
             f"that begins with {','.join(_COLUMNS)}."
         )
-    places = [header.index(name) for name in _COLUMNS]
+    return _azure_rows(lines, [header.index(name) for name in _COLUMNS], len(header), source)
+
+
+def _azure_rows(lines: Any, places: list[int], columns: int, source: str) -> Iterator[Row | Flaw]:
+    """lines: a `csv.reader` behind its header"""
     while True:
         try:
             cells = next(lines, None)
@@ -42,7 +46,7 @@ def azure(content: str, source: str) -> Iterator[Row | Flaw]:
         if cells is None:
             return
         if cells:
-            yield _azure_row(cells, places, len(header), f"{source}:{lines.line_num}")
+            yield _azure_row(cells, places, columns, f"{source}:{lines.line_num}")
 
 
 def _azure_row(cells: list[str], places: list[int], columns: int, where: str) -> Row | Flaw:
