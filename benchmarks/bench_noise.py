@@ -2,8 +2,8 @@
 
 Studies are simulated as raw events in the order in which trials are measured in turns, and judged by what judges real
 ones. Beside ours stand what is usual elsewhere: the medians of each side with a bootstrap, and Welch's t on the blocks
-of each side. `found` needs ≥ 95 %, `A/A` ≤ 5 %; a difference counts when the limits exclude none and, for A/A as a run
-reports it (last column), when it is also beyond the floor of 2 %. Run:
+of each side. `found` needs ≥ 95 %, `A/A` ≤ 5 %. A difference counts when the limits exclude none; a run reports it
+when it is also beyond the floor of its own A/A control, which is simulated too (`reported`). Run:
 python benchmarks/bench_noise.py [STUDIES] [A/A STUDIES] (100 and 1,000).
 """
 
@@ -18,7 +18,7 @@ from scipy.stats import ttest_ind
 
 from paredown import registry
 from paredown.contracts import Evidence
-from paredown.flow.speed import FINAL_BLOCKS, LEAST_NOISE, ROUNDS_AGAIN
+from paredown.flow.speed import CONTROL_BLOCKS, FINAL_BLOCKS, LEAST_NOISE, ROUNDS_AGAIN
 from paredown.measure import interleave, rounds
 from paredown.records.events import Block, Trial
 from paredown.records.verdict import AgainstBaseline
@@ -28,9 +28,9 @@ from paredown.testing.simulated_study import Noise, study
 SLOWDOWN = 0.10
 FOUND, DIFFERS = 0.95, 0.05
 MORE_ROUNDS = (6, 7, 8, 10, 12, 16)
-QUIET = Noise()
+CONTROL_SEEDS = 10**9
 MODELS: Mapping[str, Noise] = {
-    "requests only": QUIET,
+    "requests only": Noise(),
     "process level 2-3 %": Noise(level=(0.02, 0.03)),
     "process level 3 %": Noise(level=(0.03, 0.03)),
     "drift 15 %": Noise(level=(0.02, 0.02), drift=0.15),
@@ -52,6 +52,9 @@ class Found:
     welch: bool
 
 
+WAYS = ("ours", "reported", "medians", "welch")
+
+
 def trials(noise: Noise, slowdown: float, seed: int, count: int) -> Mapping[str, Trial]:
     """Two candidates in turns, disturbed rounds measured again, as a run does."""
     order = [(turn.candidate, turn.block) for turn in interleave.turns(("A", "B"), count + ROUNDS_AGAIN)]
@@ -69,11 +72,11 @@ def _first(trial: Trial, count: int) -> Trial:
     return Trial(trial.candidate, trial.traffic, trial.concurrency, blocks)
 
 
-def judge(made: Mapping[str, Trial], count: int) -> Mapping[str, Found]:
+def judge(made: Mapping[str, Trial], control: Mapping[str, Trial], count: int) -> Mapping[str, Found]:
     """Every way, for each figure; the others on the first `count` rounds, because they measure none again."""
     metrics = [registry.metric(name) for name in ("decode_speed", "ttft")]
-    floors = dict.fromkeys(METRICS, LEAST_NOISE)
-    pair = Evidence(made["B"]), Evidence(made["A"])
+    pair, same = ([Evidence(trials["B"]), Evidence(trials["A"])] for trials in (made, control))
+    floors = rounds.floors(rounds.against(*same, in_turns=True, metrics=metrics), LEAST_NOISE)
     ours = {one.figure: one for one in rounds.against(*pair, in_turns=True, metrics=metrics, floors=floors)}
     sides = [list(rounds.by_block(evidence, metrics).values())[:count] for evidence in pair]
     return {name: _ways(ours[name], *([block[name] for block in side] for side in sides)) for name in METRICS}
@@ -92,11 +95,11 @@ def _ways(ours: AgainstBaseline, own: list[float], beside: list[float]) -> Found
 
 def rates(noise: Noise, slowdown: float, studies: int, count: int, first_seed: int = 0) -> dict[str, dict[str, float]]:
     """Share of studies that see a difference, by figure and way."""
-    found = [judge(trials(noise, slowdown, first_seed + seed, count), count) for seed in range(studies)]
-    return {
-        name: {way: float(np.mean([getattr(one[name], way) for one in found])) for way in Found.__annotations__}
-        for name in METRICS
-    }
+    found = []
+    for seed in range(first_seed, first_seed + studies):
+        control = trials(noise, 0.0, CONTROL_SEEDS + seed, CONTROL_BLOCKS)
+        found.append(judge(trials(noise, slowdown, seed, count), control, count))
+    return {name: {way: float(np.mean([getattr(one[name], way) for one in found])) for way in WAYS} for name in METRICS}
 
 
 def rounds_that_reach(noise: Noise, name: str, studies: int) -> str:
@@ -108,16 +111,15 @@ def rounds_that_reach(noise: Noise, name: str, studies: int) -> str:
 
 
 def line(label: str, name: str, planted: Mapping[str, float], same: Mapping[str, float], needed: str) -> str:
-    found = "".join(f"{100 * planted[way]:8.1f}" for way in ("ours", "medians", "welch"))
-    differs = "".join(f"{100 * same[way]:8.1f}" for way in ("ours", "medians", "welch", "reported"))
+    found, differs = ("".join(f"{100 * one[way]:9.1f}" for way in WAYS) for one in (planted, same))
     return f"{label:22s}{name:14s}{found}  {differs}{needed:>10s}"
 
 
 def main(studies: int, same_studies: int) -> int:
     print(f"{FINAL_BLOCKS} rounds, {studies} studies with {SLOWDOWN:.0%} planted, {same_studies} of A/A; shares in %")
-    print(f"{'':36s}{'found':>8s}{'':16s}  {'A/A':>8s}")
-    print(f"{'noise':22s}{'figure':14s}{'ours':>8s}{'medians':>8s}{'Welch':>8s}  ", end="")
-    print(f"{'ours':>8s}{'medians':>8s}{'Welch':>8s}{'reported':>8s}{'rounds':>10s}")
+    ways = "".join(f"{way:>9s}" for way in WAYS)
+    print(f"{'':36s}{'found':>9s}{'':27s}  {'A/A':>9s}")
+    print(f"{'noise':22s}{'figure':14s}{ways}  {ways}{'rounds':>10s}")
     failed = False
     for label, noise in MODELS.items():
         planted = rates(noise, SLOWDOWN, studies, FINAL_BLOCKS)

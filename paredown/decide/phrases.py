@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from paredown.decide import wording
 from paredown.records.figure import Figure
-from paredown.records.verdict import CandidateVerdict
+from paredown.records.verdict import AgainstBaseline, CandidateVerdict
 from paredown.spec.targets import QUALITY_DROP
 
 HEADLINES = (("decode_speed", ""), ("ttft", "p50"), ("weight_bytes", ""), ("peak_memory", ""), ("cost", ""))
@@ -31,10 +31,11 @@ _WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """One figure of the candidate, and the baseline's where it has one."""
+    """One figure of the candidate, and the baseline's where it has one; `against`: measured in turns, by rounds."""
 
     after: Figure
     before: Figure | None
+    against: AgainstBaseline | None = None
 
 
 def headline_figures(found: CandidateVerdict, baseline: Sequence[Figure]) -> tuple[BeforeAfter, ...]:
@@ -42,18 +43,23 @@ def headline_figures(found: CandidateVerdict, baseline: Sequence[Figure]) -> tup
     wanted = [(r.target.metric, r.target.statistic) for r in found.targets if r.target.metric != QUALITY_DROP]
     names = dict.fromkeys([*wanted, *HEADLINES])
     after, before = _by_name(found.figures), _by_name(baseline)
-    return tuple(BeforeAfter(after[name], before.get(name)) for name in names if name in after)
+    ratios = {one.figure: one for one in found.ratios if one.in_turns}
+    return tuple(
+        BeforeAfter(after[name], before.get(name), ratios.get(after[name].name)) for name in names if name in after
+    )
 
 
 def figure_phrase(pair: BeforeAfter) -> str:
-    """`decoding speed 91 tokens/s, 3.6× the 25.3 tokens/s before`."""
-    after, before = pair.after, pair.before
+    """`decoding speed 91 tokens/s, 3.6× the 25.3 tokens/s before`; says so where the trials show no difference."""
+    after, before, against = pair.after, pair.before, pair.against
     assert after.value is not None
     text = f"{name(after.metric, after.statistic)} {wording.quantity(after.value, after.unit)}"
     if before is None or not before.value:
         return text
     was = wording.quantity(before.value, before.unit)
-    ratio = after.value / before.value
+    if against is not None and against.differs is False:
+        return f"{text}, no difference from the {was} before that goes beyond noise"
+    ratio = against.ratio if against is not None else after.value / before.value
     return (
         f"{text}, {wording.quantity(ratio, 'x')} the {was} before"
         if ratio >= 1.5

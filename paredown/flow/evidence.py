@@ -12,7 +12,7 @@ from paredown.flow import quality, speed
 from paredown.flow.baseline import Baseline
 from paredown.flow.context import Prepared
 from paredown.flow.gates import MISSED, PASSED, Outcome
-from paredown.flow.speed import Trials
+from paredown.flow.speed import Sides, Trials
 from paredown.records.candidate import Candidate, PlannedCandidate
 from paredown.records.figure import Figure
 from paredown.records.golden import Evaluation, Fidelity, GoldenItem, Smoke
@@ -102,7 +102,14 @@ def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunS
     planned, outcome = evidence.planned, evidence.outcome
     pair = figures(evidence, prepared, baseline, spec)
     judged = _slices(evidence, prepared, baseline)
-    results = targets.check(prepared.targets, pair.candidate, pair.baseline, judged)
+    ratios = speed.against_baseline(
+        evidence.final or evidence.screen,
+        evidence.final_baseline if evidence.final else baseline.trials,
+        Sides(evidence.candidate.main if evidence.candidate else None, prepared.artifact, spec.price_usd_per_hour),
+        in_turns=evidence.final is not None and evidence.final_baseline is not None,
+        control=(baseline.trials, baseline.again),
+    )
+    results = targets.check(prepared.targets, pair.candidate, pair.baseline, judged, ratios)
     verdict, reasons = _verdict(evidence, judged)
     return CandidateVerdict(
         candidate=planned.name,
@@ -116,6 +123,7 @@ def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunS
         prediction=planned.prediction,
         alpha=evidence.confirmed.alpha if evidence.confirmed else 0.0,
         error=outcome.error if outcome and outcome.stage not in (PASSED, MISSED) else "",
+        ratios=ratios,
     )
 
 

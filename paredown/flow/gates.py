@@ -173,7 +173,7 @@ def _speed_and_quality(
         stage.update(0.55, "speed: short trial")
         trials = speed.screen(context, prepared, candidate, start)
         if not context.spec.exhaust:
-            worse_than = _dominated(context, prepared, baseline, candidate)
+            worse_than = _dominated(context, baseline, candidate)
             if worse_than is not None:
                 return Outcome(candidate.name, "speed", _DROPPED.format(worse_than))
             missed = _missed(context, prepared, baseline, candidate, trials)
@@ -209,14 +209,14 @@ def _missed(context: RunContext, prepared: Prepared, baseline: Baseline, candida
     return " ".join(f"{result.target.text}: {result.reason}" for result in found if targets.clearly_missed(result))
 
 
-def _dominated(context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate) -> str | None:
+def _dominated(context: RunContext, baseline: Baseline, candidate: Candidate) -> str | None:
     """Compare with every candidate that has passed before; noise is what the baseline's A/A control showed."""
     store = context.store
     passed = [codec.loads(Outcome, store.body(entry)) for entry in store.entries("outcome")]
     names = [outcome.candidate for outcome in passed if outcome.stage in (PASSED, MISSED)]
     rivals = [_contender(context, store.get("candidate", name, Candidate)) for name in names]
     own = _contender(context, candidate)
-    return dominance.dominated_by(own, rivals, 1.0 + speed.noise_floor(baseline.trials, baseline.again, prepared))
+    return dominance.dominated_by(own, rivals, 1.0 + speed.noise_of_one_block(baseline.trials, baseline.again))
 
 
 def _contender(context: RunContext, candidate: Candidate) -> Contender:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from paredown import registry
 from paredown.contracts import Evidence
 from paredown.errors import EngineError
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Stage
-from paredown.measure import figures, interleave, trial
+from paredown.measure import figures, interleave, rounds, trial
 from paredown.measure.running import Running
 from paredown.measure.trial import TrialSettings
 from paredown.records.artifact import Artifact
 from paredown.records.candidate import Candidate
 from paredown.records.events import Block, Trial
 from paredown.records.figure import Figure
+from paredown.records.verdict import AgainstBaseline
 
 CONTROL_BLOCKS = 2
-FINAL_BLOCKS = 5
+FINAL_BLOCKS = 6
+"""Five miss a slowdown of 10 % too often where processes differ by 3 % (`benchmarks/bench_noise.py`)."""
 ROUNDS_AGAIN = 2
 """How many rounds that other processes disturbed are measured again."""
 REQUESTS_PER_BLOCK = 4
@@ -73,7 +76,7 @@ def in_turns(
 
     key: names this comparison in the record. Raises the EngineError of the first engine that failed.
     """
-    chosen = settings(prepared, blocks=blocks, kv_probe_tokens=KV_PROBE_TOKENS)
+    chosen = replace(settings(prepared, blocks=blocks, kv_probe_tokens=KV_PROBE_TOKENS), rounds_again=ROUNDS_AGAIN)
     done = _blocks_before(context, key, tuple(starts))
     total, count = blocks * len(starts), sum(map(len, done.values()))
 
@@ -81,7 +84,8 @@ def in_turns(
         nonlocal count
         count += 1
         context.store.put("blocks", f"{key}/{name}/{index}", FinishedBlock(index, finished), bulk=True)
-        stage.update(count / total, f"{name}, block {index + 1} of {blocks}")
+        again = " again, because others disturbed one" if index >= blocks else f" of {blocks}"
+        stage.update(min(1.0, count / total), f"{name}, block {index + 1}{again}")
 
     result = interleave.run(starts, prepared.traffics, chosen, on_block=keep, done=done)
     for name, error in result.failed.items():
@@ -107,15 +111,54 @@ def compute(trials: Trials | None, artifact: Artifact | None, price: float | Non
     return figures.compute(Evidence(first, artifact, price))
 
 
+@dataclass(frozen=True)
+class Sides:
+    """What the figures of both sides of a comparison need beside their trials."""
+
+    own: Artifact | None
+    baseline: Artifact | None
+    price: float | None
+
+
+def against_baseline(
+    own: Trials | None, beside: Trials | None, sides: Sides, *, in_turns: bool, control: tuple[Trials, Trials]
+) -> tuple[AgainstBaseline, ...]:
+    """Every figure of a candidate over the baseline's, with the floor that the baseline's A/A control gives it.
+
+    Empty where one of the two was not measured.
+    """
+    if own is None or beside is None:
+        return ()
+    floors = rounds.floors(control_ratios(*control, sides.baseline), LEAST_NOISE)
+    pair = Evidence(own.trials[0], sides.own, sides.price), Evidence(beside.trials[0], sides.baseline, sides.price)
+    return rounds.against(*pair, in_turns=in_turns, floors=floors)
+
+
+def control_ratios(first: Trials, again: Trials, artifact: Artifact | None) -> tuple[AgainstBaseline, ...]:
+    """The A/A control: the baseline over itself, by the same statistic as a candidate over the baseline."""
+    pair = Evidence(first.trials[0], artifact), Evidence(again.trials[0], artifact)
+    return rounds.against(*pair, in_turns=True)
+
+
 def noise_floor(first: Trials, again: Trials, prepared: Prepared) -> float:
     """Relative difference of decode speed between two trials of the same model, at least 2 %: less is noise."""
+    floors = rounds.floors(control_ratios(first, again, prepared.artifact), LEAST_NOISE)
+    return floors.get(DECODE_SPEED, LEAST_NOISE)
+
+
+def noise_of_one_block(first: Trials, again: Trials) -> float:
+    """The largest relative difference of decode speed between two blocks of the same model, at least 2 %.
+
+    What two short trials of one block each differ by; the floor of a comparison over several rounds is lower.
+    """
+    metric = [registry.metric(DECODE_SPEED)]
     speeds = [
-        figure.value
+        block[DECODE_SPEED]
         for trials in (first, again)
-        for figure in compute(trials, prepared.artifact, None)
-        if figure.name == DECODE_SPEED and figure.value
+        for block in rounds.by_block(Evidence(trials.trials[0]), metric).values()
+        if DECODE_SPEED in block
     ]
-    return max(LEAST_NOISE, abs(speeds[0] / speeds[1] - 1.0)) if len(speeds) == 2 else LEAST_NOISE
+    return max(LEAST_NOISE, max(speeds) / min(speeds) - 1.0) if speeds else LEAST_NOISE
 
 
 def screen_key(candidate: Candidate) -> str:
@@ -129,7 +172,7 @@ def final_key(candidate: Candidate) -> str:
 def _blocks_before(context: RunContext, key: str, names: Sequence[str]) -> dict[str, dict[int, Mapping[str, Block]]]:
     found: dict[str, dict[int, Mapping[str, Block]]] = {name: {} for name in names}
     for name in names:
-        for index in range(FINAL_BLOCKS):
+        for index in range(FINAL_BLOCKS + ROUNDS_AGAIN):
             block = context.store.find("blocks", f"{key}/{name}/{index}", FinishedBlock)
             if block is not None:
                 found[name][block.index] = block.traffics

@@ -86,6 +86,11 @@ def against(
     return tuple(found)
 
 
+def floors(control: Sequence[AgainstBaseline], least: float) -> Mapping[str, float]:
+    """What a model differs from itself by in its A/A control, as a fraction, by figure; at least `least`."""
+    return {one.figure: max(least, one.ratio - 1.0, 1.0 / one.ratio - 1.0) for one in control}
+
+
 def _note(left_out: frozenset[int], both: Sequence[int], rounds: Sequence[int]) -> str:
     met = [i for i in both if i in left_out]
     if not met:

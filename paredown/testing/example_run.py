@@ -18,7 +18,15 @@ from paredown.records.figure import Figure, Samples
 from paredown.records.golden import Answer, Check, Fidelity, GoldenItem, Score, Smoke
 from paredown.records.machine import Bandwidth, Ceilings, Machine, MatrixRate
 from paredown.records.traffic import Message, Traffic, TrafficRequest
-from paredown.records.verdict import CandidateVerdict, Comparison, Decision, Target, TargetResult, Verdict
+from paredown.records.verdict import (
+    AgainstBaseline,
+    CandidateVerdict,
+    Comparison,
+    Decision,
+    Target,
+    TargetResult,
+    Verdict,
+)
 from paredown.testing import example_numbers as numbers
 from paredown.testing.example_numbers import Numbers
 
@@ -135,7 +143,7 @@ def unknown() -> ExampleRun:
                 missing="this engine gives no log-probabilities",
             ) if c.fidelity else None,
             verdict=replace(
-                c.verdict, verdict=Verdict.INVESTIGATE, reasons=("nothing could be measured",), figures=(),
+                c.verdict, verdict=Verdict.INVESTIGATE, reasons=("nothing could be measured",), figures=(), ratios=(),
                 prediction=Prediction(),
                 slices=tuple(
                     replace(
@@ -235,8 +243,17 @@ def _candidate(
     verdict = CandidateVerdict(
         row.name, "confirmation" if row.rung is Rung.EIGHT_BIT else "screening", slices[0].verdict,
         (slices[0].reason,), slices, results, served.figures, smoke, prediction, 0.025,
+        ratios=_ratios(results),
     )  # fmt: skip
     return ExampleCandidate(planned, verdict, served, numbers.fidelity(row))
+
+
+def _ratios(results: Sequence[TargetResult]) -> tuple[AgainstBaseline, ...]:
+    return tuple(
+        AgainstBaseline("decode_speed", r.ratio, r.ratio * 0.97, r.ratio * 1.03, 6, in_turns=True)
+        for r in results
+        if r.target.metric == "decode_speed" and r.ratio
+    )
 
 
 def _target(

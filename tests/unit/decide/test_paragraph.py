@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from paredown.decide import decision
+from paredown.decide import decision, phrases
 from paredown.records.candidate import LeftOut, Rung
+from paredown.records.verdict import AgainstBaseline
 from tests.unit.decide.scenarios import ABOUT, BASELINE, PLACES, candidate, figures, judged
 
 FAST = figures(91.2, 138e6)
@@ -47,3 +48,15 @@ def test_the_paragraph_reads_as_it_should(name):
     left_out = [LeftOut("fp8", Rung.EIGHT_BIT, "needs compute capability 8.9")]
     expected = (Path(__file__).parent / "paragraphs" / f"{name}.txt").read_text(encoding="utf-8")
     assert decision.make(verdicts, BASELINE, left_out, about, PLACES).paragraph == " ".join(expected.split())
+
+
+@pytest.mark.parametrize(("low", "high", "said"), [(0.97, 1.08, True), (1.02, 1.08, False)])
+def test_a_figure_that_does_not_differ_beyond_noise_is_said_not_to(low, high, said):
+    found = candidate("int8", measured=figures(26.0, 140e6))
+    found = replace(found, ratios=(AgainstBaseline("decode_speed", 1.05, low, high, 6, in_turns=True),))
+    (speed, *_) = (phrases.figure_phrase(pair) for pair in phrases.headline_figures(found, BASELINE))
+    assert speed == (
+        "decoding speed 26 tokens/s, no difference from the 25.3 tokens/s before that goes beyond noise"
+        if said
+        else "decoding speed 26 tokens/s, 105 % of the 25.3 tokens/s before"
+    )

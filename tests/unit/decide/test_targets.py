@@ -2,7 +2,7 @@ import pytest
 
 from paredown.decide import targets
 from paredown.records.figure import Figure
-from paredown.records.verdict import Verdict
+from paredown.records.verdict import AgainstBaseline, Verdict
 from paredown.spec import targets as texts
 from tests.unit.decide import scenarios
 
@@ -108,3 +108,56 @@ def test_a_short_trial_misses_clearly_only_beyond_the_slack(speed, clearly):
 def test_an_exact_size_is_missed_by_a_hair():
     result = check("weight_bytes<=60%", [Figure("weight_bytes", "B", 61.0)], [Figure("weight_bytes", "B", 100.0)])
     assert targets.clearly_missed(result)
+
+
+def test_a_rate_without_limits_is_not_taken_for_exact():
+    before = [Figure("decode_speed", "tok/s", 40.0, 2)]
+    assert not targets.clearly_missed(check("decode_speed>=2.5x", [Figure("decode_speed", "tok/s", 95.0, 1)], before))
+
+
+SPEED, BEFORE = [Figure("decode_speed", "tok/s", 91.0)], [Figure("decode_speed", "tok/s", 25.3)]
+
+
+def in_turns(ratio, low, high, rounds=6, *, turns=True, asked="decode_speed>=3.5x"):
+    against = AgainstBaseline("decode_speed", ratio, low, high, rounds, in_turns=turns)
+    (result,) = targets.check(texts.parse_all([asked], scenarios.METRICS), SPEED, BEFORE, ratios=[against])
+    return result
+
+
+def test_a_relative_target_is_judged_by_the_rounds():
+    result = in_turns(3.4, 3.38, 3.42)
+    assert (result.met, result.ratio, result.certain) == (False, 3.4, True)
+    assert result.reason == "91 tokens/s against 25.3 tokens/s: 3.4×, at least 3.5× asked."
+
+
+def test_limits_that_agree_with_the_value_make_it_certain():
+    result = in_turns(3.6, 3.52, 3.7)
+    assert (result.met, result.certain) == (True, True)
+    assert "Not certain" not in result.reason
+
+
+@pytest.mark.parametrize(("ratio", "met", "how"), [(3.6, True, "past it"), (3.45, False, "it")])
+def test_limits_on_both_sides_of_the_target_make_it_uncertain(ratio, met, how):
+    result = in_turns(ratio, 3.4, 3.8)
+    assert (result.met, result.certain) == (met, False)
+    assert result.reason.endswith(f"Not certain: the interval (3.4× to 3.8×, 6 rounds) reaches {how}.")
+
+
+def test_an_at_most_target_looks_at_the_upper_limit():
+    figures, before = [Figure("ttft", "s", 0.05, 24, "p50")], [Figure("ttft", "s", 0.1, 24, "p50")]
+    for high, certain in ((0.56, False), (0.54, True)):
+        against = AgainstBaseline("ttft_p50", 0.5, 0.45, high, 6, in_turns=True)
+        (result,) = targets.check(texts.parse_all(["ttft<=55%"], scenarios.METRICS), figures, before, ratios=[against])
+        assert (result.met, result.certain) == (True, certain)
+
+
+def test_a_ratio_that_was_not_measured_in_turns_is_the_quotient_of_the_figures_and_not_certain():
+    result = in_turns(9.0, 8.0, 10.0, turns=False)
+    assert result.ratio == pytest.approx(91.0 / 25.3)
+    assert result.reason.endswith("Not certain: the two were not measured in turns.")
+
+
+def test_one_round_carries_no_interval():
+    result = in_turns(3.6, None, None, rounds=1)
+    assert (result.met, result.certain) == (True, None)
+    assert result.reason.endswith("Not certain: 1 round carries no interval.")

@@ -4,7 +4,7 @@ import pytest
 
 from paredown.records.artifact import Artifact
 from paredown.records.figure import Figure
-from paredown.records.verdict import Verdict
+from paredown.records.verdict import AgainstBaseline, Verdict
 from paredown.report import rows
 from paredown.report.example import view as example_view
 from paredown.report.units import NBSP
@@ -21,14 +21,30 @@ def by_name(view):
     return {row.name: row for row in rows.ladder(view)}
 
 
-def test_limits_of_a_ratio_divide_opposite_ends():
+def test_two_figures_that_were_not_measured_in_turns_have_a_ratio_without_limits():
     ratio = rows.ratio_of(Figure("m", "s", 8.0, 5, low=6.0, high=10.0), Figure("m", "s", 2.0, 5, low=1.0, high=3.0))
-    assert (ratio.value, ratio.low, ratio.high) == (4.0, 2.0, 10.0)
+    assert (ratio.value, ratio.low, ratio.high, ratio.interval) == (4.0, None, None, "")
 
 
-def test_a_ratio_to_an_unbounded_limit_is_unbounded():
-    ratio = rows.ratio_of(Figure("m", "s", 8.0, 5, low=6.0, high=None), Figure("m", "s", 2.0, 5, low=1.0, high=None))
-    assert (ratio.low, ratio.high) == (None, None)
+def with_speed_ratio(view, against):
+    first = view.candidates[0]
+    judged = replace(first, verdict=replace(first.verdict, ratios=(against,)))
+    return rows.ladder(replace(view, candidates=(judged,)))[0].speed
+
+
+def test_limits_of_a_speed_come_from_the_rounds_in_which_both_were_measured(ship):
+    speed = with_speed_ratio(ship, AgainstBaseline("decode_speed", 1.2, 1.1, 1.31, 6, in_turns=True))
+    assert (speed.value, speed.interval) == (1.2, f"[1.10,{NBSP}1.31]×")
+
+
+def test_a_speed_that_does_not_differ_says_so(ship):
+    speed = with_speed_ratio(ship, AgainstBaseline("decode_speed", 1.02, 0.98, 1.06, 6, in_turns=True))
+    assert speed.interval.endswith("no difference beyond noise")
+
+
+def test_a_short_trial_has_no_limits_against_the_baseline(ship):
+    speed = with_speed_ratio(ship, AgainstBaseline("decode_speed", 9.9, 9.0, 11.0, 1, in_turns=False))
+    assert (speed.value == 9.9, speed.interval) == (False, "")
 
 
 def test_a_ratio_to_an_unknown_or_zero_baseline_is_unknown():
