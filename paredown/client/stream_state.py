@@ -15,9 +15,10 @@ _TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "text")
 
 @dataclass
 class StreamState:
-    """Filled by `read_event`; `failure` ends the reading."""
+    """Filled by `read_event`; `failure` ends the reading. `empty_ns`: events that carried neither token nor text."""
 
     chunks: list[ChunkEvent] = field(default_factory=list)
+    empty_ns: list[int] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
     usage_prompt_tokens: int | None = None
     usage_output_tokens: int | None = None
@@ -37,6 +38,12 @@ class StreamState:
         with_ids = tuple(chunk for chunk in self.chunks if chunk.token_ids)
         return with_ids or tuple(self.chunks)
 
+    def tokenless_ns(self) -> tuple[int, ...]:
+        """When events arrived that are not among `token_chunks`, ascending."""
+        if not any(chunk.token_ids for chunk in self.chunks):
+            return tuple(self.empty_ns)
+        return tuple(sorted([*self.empty_ns, *(c.arrived_ns for c in self.chunks if not c.token_ids)]))
+
     def output_tokens(self) -> int:
         """The server's `usage`, else the number of token ids, else the number of chunks that carried text."""
         if self.usage_output_tokens is not None:
@@ -55,7 +62,10 @@ def read_event(state: StreamState, data: bytes, arrived_ns: int) -> None:
         state.fail("malformed", f"Not JSON ({error}): {data[:200]!r}")
         return
     try:
+        chunks = len(state.chunks)
         _read_object(state, event, arrived_ns)
+        if len(state.chunks) == chunks and not state.failure:
+            state.empty_ns.append(arrived_ns)
     except (TypeError, ValueError, AttributeError, KeyError, IndexError) as error:
         state.fail("malformed", f"Not the shape of a chunk ({error}): {data[:200]!r}")
 

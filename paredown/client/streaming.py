@@ -1,101 +1,92 @@
 """Sends requests to an OpenAI-compatible streaming server and keeps the raw events.
 
-A failure of the server or of the line is a recorded result of that request, in a class of its own:
-
-    refused        no connection could be made
-    status_NNN     the server answered with that HTTP status
-    error_object   an error object in place of a chunk
-    malformed      not an event stream, not JSON, or not the shape of a chunk
-    truncated      the stream ended without a finish reason
-    no_tokens      it finished and carried no token
-    timeout        not finished in time
-    disconnected   the connection broke
+What can go wrong, and how each failure is called, is in `reading`. `exchange` only stamps; `send` reads at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-import aiohttp
-
+from paredown.client import event_loop, retries
 from paredown.client.clock import MonotonicClock
-from paredown.client.sse import EventParser, EventTooLargeError
-from paredown.client.stream_state import StreamState, error_text, read_event
+from paredown.client.connection import Answer, Connection
+from paredown.client.pool import ConnectError, Pool
+from paredown.client.reading import Sent, read
+from paredown.client.request_body import request_body
+from paredown.client.server import CHAT_PATH, Server, head
 from paredown.contracts import Clock
+from paredown.records.dialect import Dialect
 from paredown.records.events import RequestEvents
 from paredown.records.traffic import TrafficRequest
 
-CHAT_PATH = "/v1/chat/completions"
-CONNECT_TIMEOUT_S = 10.0
-# Shorter than the 5 s after which common servers drop an idle connection: else a send can meet a closed one.
-KEEP_ALIVE_S = 2.0
-DRAIN_TIMEOUT_S = 0.2
+# A server that closed a kept connection while the request was on its way shows within a round trip.
+STALE_S = 0.5
 
 
-def open_session() -> aiohttp.ClientSession:
-    """A session for `send`: unlimited connections, no time limit of its own, no proxy from the environment."""
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
-        trust_env=False,
-    )
+@dataclass(frozen=True)
+class SendSettings:
+    """How each request is sent.
+
+    ignore_eos: force the wanted length
+    timeout_s:  from the first sending to the end of the answer, pauses between tries included
+    retries:    tries after the first one, for `refused`, 429 and 5xx; latency stays anchored to the time it was due
+    stall_s:    longest silence of an answer that has begun; None = only `timeout_s` counts
+    """
+
+    ignore_eos: bool
+    timeout_s: float
+    retries: int = 0
+    stall_s: float | None = None
 
 
-async def send(
-    session: aiohttp.ClientSession,
-    url: str,
-    key: str,
-    model: str,
-    request: TrafficRequest,
-    scheduled_ns: int,
-    *,
-    ignore_eos: bool,
-    clock: Clock,
-    timeout_s: float,
-) -> RequestEvents:
+@dataclass(frozen=True)
+class Session:
+    """Open connections to a server, and the clock that stamps."""
+
+    server: Server
+    pool: Pool
+    clock: Clock
+
+
+@contextlib.asynccontextmanager
+async def open_session(server: Server, clock: Clock | None = None) -> AsyncIterator[Session]:
+    """A session for `send`: as many connections as there are requests in flight, no proxy from the environment.
+
+    Raises UserError for a URL, a key or a file of authorities that cannot be used.
+    """
+    clock = clock or MonotonicClock()
+    head(server, "GET", "/")
+    async with Pool(server, clock.now_ns) as pool:
+        yield Session(server, pool, clock)
+
+
+async def send(session: Session, request: TrafficRequest, scheduled_ns: int, settings: SendSettings) -> RequestEvents:
     """Send one request and keep its events. Never raises for what the server or the line did.
 
-    url: base of the server, without `/v1`; key: bearer token, empty for none; scheduled_ns: when it was due
+    scheduled_ns: when it was due
     """
-    body = request_body(model, request, ignore_eos=ignore_eos)
-    headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
-    if key:
-        headers["Authorization"] = f"Bearer {key}"
-    state = StreamState()
-    sent_ns = clock.now_ns()
-    try:
-        async with (
-            asyncio.timeout(timeout_s),
-            session.post(url.rstrip("/") + CHAT_PATH, data=body, headers=headers, allow_redirects=False) as response,
-        ):
-            await _read_response(state, response, clock)
-    except (aiohttp.ClientConnectorError, aiohttp.InvalidURL, aiohttp.ServerTimeoutError) as error:
-        state.fail("refused", f"{type(error).__name__}: {error}")
-    except TimeoutError:
-        state.fail("timeout", f"Not finished within {timeout_s:g} s.")
-    except (aiohttp.ClientError, ConnectionError, OSError) as error:
-        state.fail("disconnected", f"{type(error).__name__}: {error}")
-    return _events(state, request, scheduled_ns, sent_ns, clock.now_ns())
+    return read(await exchange(session, request, scheduled_ns, settings))
 
 
-def request_body(model: str, request: TrafficRequest, *, ignore_eos: bool) -> bytes:
-    """The JSON body: greedy, streamed, with usage and token ids where the server can give them."""
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-        "max_tokens": request.output_tokens,
-        "temperature": 0,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-        "return_token_ids": True,
-    }
-    if ignore_eos:
-        body["ignore_eos"] = True
-    return json.dumps(body, ensure_ascii=False).encode()
+async def exchange(session: Session, request: TrafficRequest, scheduled_ns: int, settings: SendSettings) -> Sent:
+    """Send one request and wait for its end; what came back is stamped and unread."""
+    body = request_body(session.server.model, request, session.server.dialect, ignore_eos=settings.ignore_eos)
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + settings.timeout_s
+    unsent = Sent(request, scheduled_ns, session.clock.now_ns(), None)
+    first_ns: int | None = None
+    while True:
+        sent = await _attempt(session, unsent, body, settings, deadline_s)
+        first_ns = sent.sent_ns if first_ns is None else first_ns
+        pause_s = retries.pause_s(sent) if sent.attempts <= settings.retries else None
+        if pause_s is None or loop.time() + pause_s >= deadline_s:
+            return replace(sent, sent_ns=first_ns)
+        await session.clock.sleep_until_ns(session.clock.now_ns() + round(pause_s * 1e9))
+        unsent = replace(unsent, attempts=sent.attempts + 1)
 
 
 def complete(
@@ -108,6 +99,8 @@ def complete(
     ignore_eos: bool,
     timeout_s: float,
     on_done: Callable[[RequestEvents], None] | None = None,
+    ca_file: Path | None = None,
+    dialect: Dialect = Dialect(),
 ) -> tuple[RequestEvents, ...]:
     """Send all requests, `concurrency` at a time, and wait; results in the order of `requests`.
 
@@ -115,113 +108,77 @@ def complete(
     """
     if concurrency < 1:
         raise ValueError("concurrency must be at least 1")
-    clock = MonotonicClock()
+    settings = SendSettings(ignore_eos, timeout_s)
     results: dict[int, RequestEvents] = {}
 
-    async def worker(session: aiohttp.ClientSession, waiting: Iterator[tuple[int, TrafficRequest]]) -> None:
+    async def worker(session: Session, waiting: Iterator[tuple[int, TrafficRequest]]) -> None:
         for index, request in waiting:
-            events = await send(
-                session,
-                url,
-                key,
-                model,
-                request,
-                clock.now_ns(),
-                ignore_eos=ignore_eos,
-                clock=clock,
-                timeout_s=timeout_s,
-            )
+            events = await send(session, request, session.clock.now_ns(), settings)
             results[index] = events
             if on_done is not None:
                 on_done(events)
 
     async def run() -> None:
         waiting = iter(enumerate(requests))
-        async with open_session() as session, asyncio.TaskGroup() as group:
+        server = Server(url, key, model, ca_file, dialect)
+        async with open_session(server) as session, asyncio.TaskGroup() as group:
             for _ in range(min(concurrency, len(requests))):
                 group.create_task(worker(session, waiting))
 
-    asyncio.run(run())
+    event_loop.run(run())
     return tuple(results[index] for index in range(len(requests)))
 
 
-async def _read_response(state: StreamState, response: aiohttp.ClientResponse, clock: Clock) -> None:
-    if response.status != 200:
-        state.fail(f"status_{response.status}", await _body_text(response) or f"{response.reason}, without a body")
-        return
-    if response.content_type != "text/event-stream":
-        await _read_whole_body(state, response)
-        return
-    parser = EventParser()
-    async for received in response.content.iter_any():
-        arrived_ns = clock.now_ns()
-        try:
-            events = parser.feed(received)
-        except EventTooLargeError as error:
-            state.fail("malformed", str(error))
-            return
-        for data in events:
-            read_event(state, data, arrived_ns)
-        if state.failure:
-            return
-        if state.done:
-            await _drain(response)
-            return
-    arrived_ns = clock.now_ns()
-    for data in parser.finish():
-        read_event(state, data, arrived_ns)
-        if state.failure == "malformed":
-            state.failure = "truncated"
+async def _attempt(session: Session, unsent: Sent, body: bytes, settings: SendSettings, deadline_s: float) -> Sent:
+    connection = session.pool.idle()
+    while True:
+        if connection is None:
+            try:
+                async with asyncio.timeout_at(deadline_s):
+                    connection = await session.pool.open()
+            except ConnectError as error:
+                return replace(unsent, failure=error.failure, detail=error.detail)
+            except TimeoutError:
+                return replace(unsent, failure="timeout", detail="No connection was made in time.")
+        answer = await _ask(session, connection, body, settings, deadline_s)
+        if connection.requests == 1 or not _met_a_closed_connection(answer, session.clock.now_ns()):
+            return replace(unsent, sent_ns=answer.sent_ns, answer=answer)
+        # Nobody has seen this request: a kept connection was closed before it got there.
+        connection = None
 
 
-async def _drain(response: aiohttp.ClientResponse) -> None:
-    """Read the end of the body, so that the connection can be used again; the answer itself is complete."""
-    with contextlib.suppress(TimeoutError, aiohttp.ClientError, ConnectionError):
-        async with asyncio.timeout(DRAIN_TIMEOUT_S):
-            async for _ in response.content.iter_any():
-                pass
+def _met_a_closed_connection(answer: Answer, now_ns: int) -> bool:
+    nothing_came = answer.failure == "disconnected" and answer.last_ns is None
+    return nothing_came and now_ns - answer.sent_ns < STALE_S * 1e9
 
 
-async def _body_text(response: aiohttp.ClientResponse) -> str:
-    raw = await response.read()
+async def _ask(
+    session: Session, connection: Connection, body: bytes, settings: SendSettings, deadline_s: float
+) -> Answer:
+    loop = asyncio.get_running_loop()
+    answer = connection.ask(head(session.server, "POST", CHAT_PATH, len(body)), body)
+    late = f"Not finished within {settings.timeout_s:g} s."
+    timers = [loop.call_at(deadline_s, connection.give_up, "timeout", late)]
+    if settings.stall_s is not None:
+        _watch(session.clock, connection, answer, settings.stall_s, timers)
     try:
-        return error_text(json.loads(raw)) or raw[:300].decode(errors="replace")
-    except ValueError:
-        return raw[:300].decode(errors="replace")
+        await answer.ended
+    finally:
+        for timer in timers:
+            timer.cancel()
+        # Only where this task was cancelled is there anything left to end.
+        connection.give_up("disconnected", "Given up.")
+    session.pool.give(connection)
+    return answer
 
 
-async def _read_whole_body(state: StreamState, response: aiohttp.ClientResponse) -> None:
-    raw = await response.read()
-    try:
-        message = error_text(json.loads(raw))
-    except ValueError:
-        message = ""
-    if message:
-        state.fail("error_object", message)
-    else:
-        state.fail("malformed", f"Answered {response.content_type!r} and not an event stream: {raw[:200]!r}")
-
-
-def _events(
-    state: StreamState, request: TrafficRequest, scheduled_ns: int, sent_ns: int, ended_ns: int
-) -> RequestEvents:
-    chunks = state.token_chunks()
-    if not state.finish_reason:
-        state.fail("truncated", f"The stream ended {'with' if state.done else 'without'} [DONE] and no finish reason.")
-    if not chunks:
-        state.fail("no_tokens", "The stream finished and carried no token.")
-    return RequestEvents(
-        id=request.id,
-        scheduled_ns=scheduled_ns,
-        sent_ns=sent_ns,
-        chunks=chunks,
-        finished_ns=None if state.failure else ended_ns,
-        prompt_tokens=state.usage_prompt_tokens,
-        output_tokens=state.output_tokens(),
-        wanted_tokens=request.output_tokens,
-        finish_reason=state.finish_reason,
-        failure=state.failure,
-        detail=state.detail,
-        text="".join(state.text),
-        cached_tokens=state.cached_tokens,
-    )
+def _watch(
+    clock: Clock, connection: Connection, answer: Answer, stall_s: float, timers: list[asyncio.TimerHandle]
+) -> None:
+    """Look again whenever an answer could have been silent for `stall_s`; the last timer of the list is its own."""
+    silent_s = 0.0 if answer.last_ns is None else (clock.now_ns() - answer.last_ns) / 1e9
+    if silent_s >= stall_s:
+        connection.give_up("stalled", f"Nothing came for {silent_s:.1f} s after the answer had begun.")
+        return
+    loop = asyncio.get_running_loop()
+    timers[1:] = [loop.call_later(stall_s - silent_s, _watch, clock, connection, answer, stall_s, timers)]

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from paredown.client.clock import MonotonicClock
+from paredown.client import event_loop
+from paredown.client.backlog import Backlog
 from paredown.client.open_loop import send_when_due
-from paredown.client.streaming import open_session, send
-from paredown.contracts import LoadShape
+from paredown.client.server import Server
+from paredown.client.streaming import SendSettings, Session, exchange, open_session
+from paredown.contracts import LoadShape, Send
 from paredown.errors import EngineError, EngineHung
 from paredown.measure.running import Running
 from paredown.records.events import RequestEvents
 from paredown.records.figure import Options
 from paredown.records.traffic import TrafficRequest
 
+__all__ = ["SendSettings", "drive", "raise_if_all_failed"]
+
 # After so many in a row without an answer in time, waiting for the rest would only cost time.
 TIMEOUTS_IN_A_ROW = 3
 CONNECTION_FAILURES = frozenset({"refused", "disconnected", "truncated"})
 DYING_S = 2.0
-
-
-@dataclass(frozen=True)
-class SendSettings:
-    """How each request is sent. `ignore_eos` forces the wanted length."""
-
-    ignore_eos: bool
-    timeout_s: float
 
 
 def drive(
@@ -40,14 +34,14 @@ def drive(
 ) -> tuple[RequestEvents, ...]:
     """Every request's events, in the order of `requests`.
 
-    Raises EngineDied or EngineOutOfMemory when the engine's process ended meanwhile, EngineHung after three timeouts
-    in a row. Other failures are in the events.
+    Answers are stamped as they arrive and read when the load is over. Raises EngineDied or EngineOutOfMemory when the
+    engine's process ended meanwhile; EngineHung after three timeouts in a row in a closed loop on an engine of ours.
+    In an open loop an overloaded server is what is being looked for, and somebody else's server is not ours to give
+    up: there a timeout is a failure of that request. Other failures are in the events. Raises UserError when this
+    process may not open so many connections.
     """
-    collected: dict[str, RequestEvents] = {}
-    try:
-        asyncio.run(_drive(running, load_shape, options, requests, settings, collected))
-    except* EngineHung as group:
-        raise EngineHung(str(group.exceptions[0])) from group
+    with event_loop.without_long_pauses():
+        collected = event_loop.run(_drive(running, load_shape, options, requests, settings))
     if collected and list(collected.values())[-1].failure in CONNECTION_FAILURES:
         _raise_if_ending(running)
     return tuple(collected[request.id] for request in requests)
@@ -74,32 +68,34 @@ async def _drive(
     options: Options,
     requests: Sequence[TrafficRequest],
     settings: SendSettings,
-    collected: dict[str, RequestEvents],
-) -> None:
-    clock = MonotonicClock()
+) -> dict[str, RequestEvents]:
+    server = Server(running.url, running.api_key, running.model_name, running.ca_file, running.dialect)
+    backlog = Backlog()
     timeouts = 0
-    async with open_session() as session:
+    gives_up = load_shape.due is None and running.startup is not None
+
+    async with open_session(server) as session:
 
         async def send_one(request: TrafficRequest, scheduled_ns: int) -> None:
             nonlocal timeouts
-            events = await send(
-                session,
-                running.url,
-                running.api_key,
-                running.model_name,
-                request,
-                scheduled_ns,
-                ignore_eos=settings.ignore_eos,
-                clock=clock,
-                timeout_s=settings.timeout_s,
-            )
-            collected[request.id] = events
-            timeouts = timeouts + 1 if events.failure == "timeout" else 0
-            if timeouts >= TIMEOUTS_IN_A_ROW:
+            sent = await exchange(session, request, scheduled_ns, settings)
+            backlog.add(sent)
+            timed_out = sent.failure == "timeout" or (sent.answer is not None and sent.answer.failure == "timeout")
+            timeouts = timeouts + 1 if timed_out else 0
+            if gives_up and timeouts >= TIMEOUTS_IN_A_ROW:
                 raise EngineHung(f"{timeouts} requests in a row were not finished within {settings.timeout_s:g} s.")
 
-        if load_shape.due is not None:
-            await send_when_due(requests, load_shape.due(requests, options), clock, send_one)
-        else:
-            assert load_shape.drive is not None, f"{load_shape.name} is a load of several steps; traffic splits it"
-            await load_shape.drive(requests, options, clock, send_one)
+        await _send_all(session, load_shape, options, requests, send_one)
+    return await backlog.read_all()
+
+
+async def _send_all(
+    session: Session, load_shape: LoadShape, options: Options, requests: Sequence[TrafficRequest], send: Send
+) -> None:
+    """Connections are made before the first request is due, as many as a closed loop will need."""
+    await session.pool.prepare(min(load_shape.concurrency(options) or 1, len(requests)))
+    if load_shape.due is not None:
+        await send_when_due(requests, load_shape.due(requests, options), session.clock, send)
+    else:
+        assert load_shape.drive is not None, f"{load_shape.name} is a load of several steps; traffic splits it"
+        await load_shape.drive(requests, options, session.clock, send)

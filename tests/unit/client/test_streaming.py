@@ -6,11 +6,12 @@ import asyncio
 import json
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from paredown.client.clock import MonotonicClock
-from paredown.client.streaming import complete, open_session, send
+from paredown.client.server import Server
+from paredown.client.streaming import SendSettings, complete, open_session, send
 from paredown.contracts import Clock
 from paredown.records.events import RequestEvents
 from paredown.records.traffic import Message, TrafficRequest
@@ -30,19 +31,12 @@ from paredown.testing.scripted_server import (
 REQUEST = TrafficRequest("r1", (Message("user", "Grüße?"),), 3)
 
 
-async def receive(parts: Sequence[Part], clock: Clock | None = None, timeout_s: float = 20.0) -> RequestEvents:
-    async with serving(lambda _: parts) as server, open_session() as session:
-        return await send(
-            session,
-            server.url,
-            "secret",
-            "m",
-            REQUEST,
-            0,
-            ignore_eos=True,
-            clock=clock or MonotonicClock(),
-            timeout_s=timeout_s,
-        )
+FORCED = SendSettings(ignore_eos=True, timeout_s=20.0)
+
+
+async def receive(parts: Sequence[Part], clock: Clock | None = None, settings: SendSettings = FORCED) -> RequestEvents:
+    async with serving(lambda _: parts) as server, open_session(Server(server.url, "secret", "m"), clock) as session:
+        return await send(session, REQUEST, 0, settings)
 
 
 async def test_a_good_answer_is_kept_chunk_by_chunk() -> None:
@@ -60,11 +54,11 @@ async def test_chunks_carry_the_time_at_which_they_arrived() -> None:
 
     async def client_has_read_then_advance() -> None:
         written.append(clock.time_ns)
-        await clock.until_read(1 + len(written))
+        await clock.until_read(clock.readings + 1)
         clock.advance(7_000_000)
 
     async def wait_then_advance() -> None:
-        await clock.until_read(1)
+        await clock.until_read(clock.readings + 1)
         clock.advance(40_000_000)
 
     events = await receive(
@@ -84,11 +78,12 @@ async def test_chunks_carry_the_time_at_which_they_arrived() -> None:
 
     assert events.sent_ns == 1_000
     assert [c.arrived_ns for c in events.chunks] == written == [40_001_000, 47_001_000, 54_001_000]
+    assert (events.empty_ns, events.finished_ns) == ((61_001_000,), 61_001_000)
 
 
 async def test_the_request_asks_for_ids_usage_and_the_forced_length() -> None:
-    async with serving(lambda _: answer([1])) as server, open_session() as session:
-        await send(session, server.url, "k", "m", REQUEST, 0, ignore_eos=True, clock=MonotonicClock(), timeout_s=20.0)
+    async with serving(lambda _: answer([1])) as server, open_session(Server(server.url, "k", "m")) as session:
+        await send(session, REQUEST, 0, FORCED)
     body = server.received[0].body
 
     assert server.received[0].path == "/v1/chat/completions"
@@ -100,8 +95,8 @@ async def test_the_request_asks_for_ids_usage_and_the_forced_length() -> None:
 
 
 async def test_an_unforced_request_does_not_mention_ignore_eos() -> None:
-    async with serving(lambda _: answer([1])) as server, open_session() as session:
-        await send(session, server.url, "", "m", REQUEST, 0, ignore_eos=False, clock=MonotonicClock(), timeout_s=20.0)
+    async with serving(lambda _: answer([1])) as server, open_session(Server(server.url, "", "m")) as session:
+        await send(session, REQUEST, 0, replace(FORCED, ignore_eos=False))
 
     assert "ignore_eos" not in server.received[0].body
     assert "authorization" not in server.received[0].headers
@@ -112,6 +107,7 @@ async def test_role_only_and_empty_chunks_carry_no_token() -> None:
     events = await receive([STREAM_HEAD, event(role), event(chunk("")), event({"choices": []}), *answer([1])[1:]])
 
     assert len(events.chunks) == 1
+    assert len(events.empty_ns) == 4  # role, empty text, no choices, usage
     assert events.failure == ""
 
 
@@ -127,6 +123,7 @@ async def test_text_without_an_id_is_no_token_where_the_server_names_ids() -> No
     events = await receive(parts)
 
     assert (len(events.chunks), events.output_tokens, events.text) == (1, 1, "arest")
+    assert len(events.empty_ns) == 2
 
 
 async def test_a_server_without_ids_is_counted_by_its_usage() -> None:
@@ -200,7 +197,7 @@ BROKEN: dict[str, tuple[str, Sequence[Part]]] = {
     "an end without a token": ("no_tokens", [STREAM_HEAD, event(chunk("", None, "stop")), event("[DONE]")]),
     "a lost connection": ("disconnected", [CHUNKED_HEAD, b"20\r\ndata: "]),
     "no answer": ("disconnected", []),
-    "what is not HTTP": ("disconnected", [b"\x00\x01\x02\r\n\r\n"]),
+    "what is not HTTP": ("malformed", [b"\x00\x01\x02\r\n\r\n"]),
 }
 
 
@@ -227,9 +224,8 @@ async def test_a_port_where_nobody_listens_is_refused() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    async with open_session() as session:
-        url = f"http://127.0.0.1:{port}"
-        events = await send(session, url, "", "m", REQUEST, 0, ignore_eos=False, clock=MonotonicClock(), timeout_s=20.0)
+    async with open_session(Server(f"http://127.0.0.1:{port}", "", "m")) as session:
+        events = await send(session, REQUEST, 0, FORCED)
 
     assert events.failure == "refused"
 
@@ -238,7 +234,7 @@ async def test_an_answer_that_does_not_end_is_a_timeout() -> None:
     async def for_ever() -> None:
         await asyncio.Event().wait()
 
-    events = await receive([STREAM_HEAD, event(chunk("a", [1])), for_ever], timeout_s=0.05)
+    events = await receive([STREAM_HEAD, event(chunk("a", [1])), for_ever], settings=replace(FORCED, timeout_s=0.5))
 
     assert (events.failure, len(events.chunks)) == ("timeout", 1)
 

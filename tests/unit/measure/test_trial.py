@@ -14,6 +14,7 @@ from paredown.errors import EngineDied, EngineError, EngineHung, UserError
 from paredown.measure import interleave, trial
 from paredown.measure.running import Running
 from paredown.measure.trial import TrialSettings, requests_of_block
+from paredown.records.dialect import Dialect
 from paredown.records.events import Block, StartUp
 from paredown.records.traffic import Message, Traffic, TrafficRequest
 from paredown.testing.scripted_server import Part, Received, Script, answer, serving_in_thread
@@ -35,12 +36,16 @@ class FakeRunning:
 
     def __init__(self, url: str, log: list[str], error: Exception | None) -> None:
         self.url, self.api_key, self.model_name = url, "k", "m"
+        self.ca_file, self.dialect = None, Dialect()
         self.started_ns = time.monotonic_ns()
         self.startup: StartUp | None = StartUp(loaded_ns=5, ready_ns=10)
         self._log, self._error = log, error
 
     def process_ids(self) -> tuple[int, ...]:
         return ()
+
+    def host_info(self) -> None:
+        return None
 
     def raise_if_ended(self) -> None:
         if self._error:
