@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from paredown.client import pool
 from paredown.client.server import Server
 from paredown.client.streaming import SendSettings, open_session, send
 from paredown.errors import UserError
@@ -397,3 +399,35 @@ async def test_connections_are_made_before_they_are_needed() -> None:
 
         assert server.connections == 40
         assert {received.connection for received in server.received} == set(range(40))
+
+
+async def test_where_making_a_connection_takes_long_a_few_are_kept_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "SPARE_ABOVE_S", 0.0)
+    async with (
+        serving(lambda _: chunked(GOOD), keep_alive=True) as server,
+        open_session(Server(server.url, "", "m")) as session,
+    ):
+        await session.pool.prepare(1)
+        await asyncio.gather(*(send(session, replace(REQUEST, id=str(i)), 0, SETTINGS) for i in range(3)))
+
+        assert pool.SPARE <= server.connections <= 3 + pool.SPARE
+
+
+async def test_on_one_machine_no_connection_stays_idle_that_nobody_needed() -> None:
+    async with (
+        serving(lambda _: chunked(GOOD), keep_alive=True) as server,
+        open_session(Server(server.url, "", "m")) as session,
+    ):
+        await send(session, REQUEST, 0, SETTINGS)
+
+        assert server.connections == 1
+
+
+async def test_a_client_that_may_open_no_more_files_does_not_blame_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_more(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async with open_session(Server("http://127.0.0.1:1", "", "m")) as session:
+        monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", no_more)
+        with pytest.raises(UserError, match="ulimit"):
+            await send(session, REQUEST, 0, SETTINGS)
