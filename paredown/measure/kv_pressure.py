@@ -31,7 +31,7 @@ ANSWER_SHARE = 4
 """A quarter of each request is its answer: enough that the cache fills while answers are being decoded."""
 
 LONGEST_ANSWER = 256
-NOTABLE_TTFT = 2.0
+NOTABLE_TTFT, NOTABLE_TTFT_S = 2.0, 0.05
 NOTABLE_PAUSE_S, NOTABLE_PAUSE_FACTOR = 0.5, 20.0
 WARM_UP_TOKENS = 16
 
@@ -92,7 +92,9 @@ def run(
         if capacity.tokens is None:
             return Curve("kv_pressure", AXIS, "fraction", (), (capacity.source,))
         told = [size for size in (tokens.context_length, server_metrics.context_window(running)) if size]
-        experiment = _Experiment(running, tokens, settings, seed, capacity.tokens, min(told, default=None), now_ns)
+        experiment = _Experiment(
+            running, tokens, settings, seed, capacity.tokens, min(told, default=None), shortest, now_ns
+        )
         return experiment.curve(capacity, on_point or (lambda _done, _doing: None))
 
 
@@ -154,10 +156,11 @@ class _Experiment:
         seed: int,
         capacity: int,
         window: int | None,
+        shortest: int,
         now_ns: Callable[[], int],
     ) -> None:
         self._running, self._tokens, self._settings, self._seed = running, tokens, settings, seed
-        self._capacity, self._window, self._now_ns = capacity, window, now_ns
+        self._capacity, self._window, self._shortest, self._now_ns = capacity, window, shortest, now_ns
         self._shape = registry.load_shape("closed_loop")
         self._notes: list[str] = []
         self._first_ttft_s: float | None = None
@@ -166,9 +169,7 @@ class _Experiment:
         points: list[CurvePoint] = []
         began_ns, last_s, last_share = self._now_ns(), 0.0, 0.0
         for index, share in enumerate(sorted(self._settings.shares)):
-            shape = shape_of(
-                self._capacity, share, self._settings.requests, self._window, synthetic.shortest(self._tokens)
-            )
+            shape = shape_of(self._capacity, share, self._settings.requests, self._window, self._shortest)
             elapsed_s = (self._now_ns() - began_ns) / 1e9
             expected_s = last_s * share / last_share if last_share else 0.0
             why = self._why_left_out(shape, elapsed_s + expected_s)
@@ -239,7 +240,7 @@ class _Experiment:
             middle_s = first[len(first) // 2]
             if self._first_ttft_s is None:
                 self._first_ttft_s = middle_s
-            elif middle_s > NOTABLE_TTFT * self._first_ttft_s:
+            elif middle_s > NOTABLE_TTFT * self._first_ttft_s and middle_s - self._first_ttft_s > NOTABLE_TTFT_S:
                 parts.append(f"TTFT is {middle_s / self._first_ttft_s:.1f} times that of the first point")
         return CurvePoint(
             share,
