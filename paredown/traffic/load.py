@@ -115,7 +115,7 @@ def _traffic(
         rows = settling.without_gaps(rows, reading.longest_gap_s, scale, ledger)
     room = _room(rows, tokenizer)
     rows = settling.with_lengths(rows, reading, ledger, default_output=draft.default_output, room=room)
-    rows = prompts.texts_within(rows, tokenizer, ledger)
+    rows = settling.from_the_first(prompts.texts_within(rows, tokenizer, ledger))
     requests = prompts.requests(rows, tokenizer, reading, ledger, name=draft.name, seed=seed)
     if not requests:
         why = f" ({'; '.join(ledger.notes())})" if ledger.notes() else ""
@@ -150,8 +150,8 @@ def _steps(traffic: Traffic, shape: LoadShape) -> tuple[Traffic, ...]:
     share = len(traffic.requests) // len(steps)
     if share == 0:
         raise UserError(
-            f"The load shape {shape.name} has {len(steps)} steps, but {traffic.name} only {len(traffic.requests)} "
-            f"requests. Give at least one request a step, or fewer steps."
+            f"The load shape {shape.name} has {len(steps)} steps, and {traffic.name} fewer requests "
+            f"({len(traffic.requests)}). Give at least one request a step, or fewer steps."
         )
     notes = traffic.notes
     if rest := len(traffic.requests) - share * len(steps):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -44,10 +45,10 @@ def _made(rows: Sequence[Row], tokens: Tokens | None, reading: Reading, seed: in
     tokenizer = needed(tokens, rows[0])
     lengths = [row.prompt_tokens or 0 for row in rows]
     if sum(lengths) > MOST_PROMPT_TOKENS:
-        fits = next(count for count in range(len(lengths), 0, -1) if sum(lengths[:count]) <= MOST_PROMPT_TOKENS)
+        fits = sum(total <= MOST_PROMPT_TOKENS for total in itertools.accumulate(lengths))
         raise UserError(
             f"{len(rows):,} prompts with {sum(lengths):,} tokens in all would have to be made, more than "
-            f"{MOST_PROMPT_TOKENS:,}. Take fewer: limit={fits}, or a part: until_s=600."
+            f"{MOST_PROMPT_TOKENS:,}. Take fewer: limit={max(fits, 1)}, or a part: until_s=600."
         )
     return synthetic.make(
         tokenizer,

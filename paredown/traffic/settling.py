@@ -81,8 +81,15 @@ def in_time(rows: Sequence[Row], reading: Reading, ledger: Ledger) -> list[Row]:
     start = _at(timed[0]) if timed else 0.0
     until_s = reading.until_s if reading.until_s is not None else float("inf")
     chosen = [row for row in timed if reading.from_s <= _at(row) - start < until_s][: reading.limit]
-    start = _at(chosen[0]) if chosen else 0.0
-    return [replace(row, at_s=_at(row) - start) for row in chosen]
+    return from_the_first(chosen)
+
+
+def from_the_first(rows: Sequence[Row]) -> list[Row]:
+    """Rows with times counted from the first of them, once all that are left out are gone."""
+    if not rows or rows[0].at_s is None:
+        return list(rows)
+    start = _at(rows[0])
+    return [replace(row, at_s=_at(row) - start) for row in rows]
 
 
 def _at(row: Row) -> float:

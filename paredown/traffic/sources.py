@@ -48,14 +48,13 @@ def _content(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise UserError(f"The trace {path} does not exist.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        why = str(error) if isinstance(error, UnicodeDecodeError) else error.strerror
-        hint = (
-            f"Type 'iconv -t UTF-8 {path.name} > utf8-{path.name}' with -f and its encoding, and use that."
-            if (isinstance(error, UnicodeDecodeError))
-            else "Give a file that can be read."
-        )
-        raise UserError(f"{path} is not UTF-8 text: {why}. {hint}") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}. Give a file that can.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path} is not UTF-8 text: {error}. Convert it, with its own encoding behind -f: iconv -f latin1 -t UTF-8 "
+            f"{path.name} > utf8-{path.name}"
+        ) from error
 
 
 def _lines(path: Path) -> Draft:

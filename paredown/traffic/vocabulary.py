@@ -87,6 +87,9 @@ def measure(tokens: Tokens, openings: int) -> Vocabulary:
     if len(pieces) >= FEWEST_OF_ONE_TOKEN:
         return Vocabulary(head, tail, found, opening_tokens, pieces, (1,) * len(pieces))
     lengths = _measured_pieces(tokens, found[0])
+    pieces = tuple(piece for piece, length in lengths.items() if length == 1)
+    if len(pieces) >= FEWEST_OF_ONE_TOKEN:
+        return Vocabulary(head, tail, found, opening_tokens, pieces, (1,) * len(pieces))
     return Vocabulary(
         head, tail, found, opening_tokens, tuple(lengths), tuple(lengths.values()), _glue(tokens, found[0])
     )
@@ -129,7 +132,7 @@ def _pieces_of_one_token(tokens: Tokens, anchor: str, tail: int) -> tuple[str, .
 
 
 def _measured_pieces(tokens: Tokens, anchor: str) -> dict[str, int]:
-    """Words with what each adds. Short ones first are not enough: a text of many lengths can end anywhere."""
+    """Words with what each adds, letters too: a text of many lengths can end anywhere."""
     alone = len(encode(tokens, anchor))
     lengths = {
         f" {word}": len(encode(tokens, f"{anchor} {word}")) - alone
