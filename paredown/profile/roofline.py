@@ -11,13 +11,14 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from paredown.records.artifact import Artifact, ModelFacts
+from paredown.records.artifact import Artifact, ModelFacts, TensorGroup
 from paredown.records.bottleneck import Bound, Placement
 from paredown.records.events import Trial
 from paredown.records.machine import Ceilings
 from paredown.records.timing import succeeded, tpot_s, ttft_s
 
 EXPLAINS = 0.60
+PLAIN_BITS = 16
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,16 @@ class Step:
     """One measured step: a decoded token of each of `batch` requests, or the whole prefill of a prompt.
 
     tokens: positions in the context (decode), or of the prompt (prefill)
+    measured_s: the median of `samples` steps; low_s, high_s: their quartiles
     """
 
     phase: str
     tokens: int
     batch: int
     measured_s: float
+    samples: int = 0
+    low_s: float | None = None
+    high_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ def place(
     """The step on the roofline; None when the ceilings that it takes could not be measured.
 
     compute_dtype:      in which the engine multiplies: `float32`, `bfloat16` or `int8`
-    kv_bytes_per_token: default: the model's own data type
+    kv_bytes_per_token: within every window; default: the model's own data type
     Raises ValueError for a phase other than `prefill` and `decode`.
     """
     work = work_of(facts, artifact, step, kv_bytes_per_token=kv_bytes_per_token)
@@ -78,6 +83,10 @@ def place(
         fraction=fraction,
         bound=bound,
         sentence=_sentence(step, bound, fraction, bandwidth, rate, compute_dtype),
+        samples=step.samples,
+        low_s=step.low_s,
+        high_s=step.high_s,
+        compute_dtype=compute_dtype,
     )
 
 
@@ -127,20 +136,51 @@ def placements(
 
 
 def work_of(facts: ModelFacts, artifact: Artifact, step: Step, *, kv_bytes_per_token: int | None = None) -> Work:
-    """Bytes and operations of one step."""
+    """Bytes and operations of one step. A layer with a window looks back no further than that; how much a cache takes
+    that the configuration does not describe is left out unless it is given: the floor is then lower, never wrong.
+    """
     if step.phase not in {"prefill", "decode"}:
         raise ValueError(f"A phase is prefill or decode, not {step.phase!r}.")
     kv = facts.kv_bytes_per_token if kv_bytes_per_token is None else kv_bytes_per_token
+    layers = _attention_layers(facts)
+    kept = layers.full * step.tokens + layers.windowed * min(step.tokens, layers.window)
+    known = layers.full + layers.windowed
+    positions = kept / known if known else 0 if kv_bytes_per_token is None else step.tokens
+    kv_bytes = round(step.batch * kv * positions)
     weights = active_weight_bytes(facts, artifact)
     head = facts.vocabulary * facts.hidden_size
-    attention_per_pair = 4 * facts.layers * facts.heads * facts.head_dim
+    attention_per_pair = 4 * facts.heads * facts.head_dim
     if step.phase == "decode":
-        operations = step.batch * (2 * facts.active_parameters + attention_per_pair * step.tokens)
-        return Work(weights + step.batch * kv * step.tokens, operations)
-    # Half of the pairs of positions are masked.
-    attention = attention_per_pair * step.tokens * (step.tokens + 1) // 2
-    blocks = 2 * (facts.active_parameters - head) * step.tokens
-    return Work(weights + step.batch * kv * step.tokens, step.batch * (blocks + 2 * head + attention))
+        operations = step.batch * (2 * facts.active_parameters + attention_per_pair * kept)
+    else:
+        pairs = layers.full * _pairs(step.tokens, step.tokens) + layers.windowed * _pairs(step.tokens, layers.window)
+        blocks = 2 * (facts.active_parameters - head) * step.tokens
+        operations = step.batch * (blocks + 2 * head + attention_per_pair * pairs)
+    return Work(weights + kv_bytes, operations)
+
+
+@dataclass(frozen=True)
+class _AttentionLayers:
+    full: int
+    windowed: int
+    window: int
+
+
+def _attention_layers(facts: ModelFacts) -> _AttentionLayers:
+    """As the configuration says; every layer at full length where it was not read for that, none where it was and
+    does not tell.
+    """
+    if facts.kv_full_layers + facts.windowed_layers == 0:
+        return _AttentionLayers(facts.layers, 0, 0)
+    if facts.kv_unknown:
+        return _AttentionLayers(0, 0, 0)
+    return _AttentionLayers(facts.kv_full_layers, facts.windowed_layers, facts.window or 0)
+
+
+def _pairs(tokens: int, window: int) -> int:
+    """Pairs of positions that a causal layer compares: position i with the last min(i, window), itself included."""
+    within = min(tokens, window)
+    return within * (within + 1) // 2 + (tokens - within) * within
 
 
 def active_weight_bytes(facts: ModelFacts, artifact: Artifact) -> int:
@@ -155,11 +195,20 @@ def active_weight_bytes(facts: ModelFacts, artifact: Artifact) -> int:
         return round(artifact.weight_bytes * min(1.0, matrices))
     has_head = any(group.kind == "head" for group in artifact.groups)
     embedding_is_head = facts.tied_head and not has_head
-    read = sum(g.size_bytes for g in artifact.groups if g.kind != "embedding" or embedding_is_head)
+    unread = () if embedding_is_head else tuple(g for g in artifact.groups if g.kind == "embedding")
+    read = sum(g.size_bytes for g in artifact.groups if g not in unread) - _scale_bytes_of(unread, artifact)
     stored = sum(g.elements for g in artifact.groups if g.kind in {"matrix", "head"})
     if embedding_is_head:
         stored += facts.vocabulary * facts.hidden_size
-    return round(read * min(1.0, facts.active_parameters / stored)) if stored else read
+    return round(read * min(1.0, facts.active_parameters / stored)) if stored else round(read)
+
+
+def _scale_bytes_of(tables: Sequence[TensorGroup], artifact: Artifact) -> float:
+    """The scales that belong to quantized tables: their share of all quantized weights."""
+    quantized = sum(g.elements for g in artifact.groups if g.kind != "scale" and g.bits < PLAIN_BITS)
+    own = sum(g.elements for g in tables if g.bits < PLAIN_BITS)
+    scales = sum(g.size_bytes for g in artifact.groups if g.kind == "scale")
+    return scales * own / quantized if quantized else 0.0
 
 
 def bandwidth_for(ceilings: Ceilings, bytes_moved: int) -> float | None:
@@ -182,7 +231,7 @@ def _bound(memory_s: float, compute_s: float, fraction: float) -> Bound:
 def _sentence(step: Step, bound: Bound, fraction: float, bandwidth: float, rate: float, compute_dtype: str) -> str:
     what = {
         "decode": f"Decode ({step.batch} at a time, {step.tokens} positions)",
-        "prefill": f"Prefill of {step.tokens} tokens",
+        "prefill": f"Prefill of {'' if step.batch == 1 else f'{step.batch} × '}{step.tokens} tokens",
     }[step.phase]
     ceiling = {
         Bound.MEMORY: f"reading memory at {bandwidth / 1e9:.0f} GB/s explains {fraction:.0%} of its time; "

@@ -59,6 +59,31 @@ def test_prefill_computes_the_head_once_and_half_of_the_attention() -> None:
     assert work.operations == 3000 + 80 + 480
 
 
+WINDOWED = replace(FACTS, kv_full_layers=1, windowed_layers=1, window=3, kv_unknown="")
+
+
+def test_a_layer_with_a_window_reads_no_more_than_that() -> None:
+    # 16 B for a position in both layers; one keeps 5 positions, the other 3: 4 in the mean. 4 · 2 heads · 2 · (5 + 3)
+    work = work_of(WINDOWED, ARTIFACT, Step("decode", 5, 3, 1.0))
+
+    assert (work.bytes_moved, work.operations) == (680 + 3 * 16 * 4, 3 * (680 + 128))
+
+
+def test_prefill_compares_pairs_within_the_window() -> None:
+    # 15 pairs in the full layer; 1 + 2 + 3 + 3 + 3 in the other
+    work = work_of(WINDOWED, ARTIFACT, Step("prefill", 5, 1, 1.0))
+
+    assert work.operations == 3000 + 80 + 16 * (15 + 12)
+
+
+def test_a_cache_that_nobody_describes_is_left_out_of_the_floor() -> None:
+    latent = replace(WINDOWED, kv_unknown="a compressed state")
+    step = Step("decode", 5, 1, 1.0)
+
+    assert work_of(latent, ARTIFACT, step).bytes_moved == 680
+    assert work_of(latent, ARTIFACT, step, kv_bytes_per_token=2).bytes_moved == 680 + 2 * 5
+
+
 def test_another_phase_is_refused() -> None:
     with pytest.raises(ValueError, match="not 'warm'"):
         work_of(FACTS, ARTIFACT, Step("warm", 5, 1, 1.0))
@@ -74,6 +99,13 @@ def test_an_embedding_that_is_the_head_is_read_and_another_one_is_not() -> None:
 
     assert active_weight_bytes(FACTS, tied) == 700
     assert active_weight_bytes(FACTS, untied) == 660
+
+
+def test_scales_of_a_quantized_table_that_is_not_read_are_not_read_either() -> None:
+    # 340 of the 380 quantized weights are read, and so many of the 38 bytes of scales.
+    groups = (group("matrix", 300, 300), group("head", 40, 40), group("embedding", 40, 40), group("scale", 38, 19))
+
+    assert active_weight_bytes(FACTS, replace(ARTIFACT, groups=groups)) == 340 + 34
 
 
 def test_only_the_experts_that_are_used_are_read() -> None:
@@ -116,6 +148,14 @@ def test_the_fraction_is_the_larger_floor_over_the_time() -> None:
     assert found is not None
     assert (found.memory_floor_s, found.compute_floor_s) == (pytest.approx(0.19), pytest.approx(0.084))
     assert found.fraction == pytest.approx(0.38)
+
+
+def test_a_placement_keeps_the_spread_and_the_type_of_the_arithmetic() -> None:
+    found = place("c", FACTS, ARTIFACT, CEILINGS, Step("decode", 5, 1, 0.5, samples=9, low_s=0.4, high_s=0.7))
+
+    assert found is not None
+    assert (found.samples, found.low_s, found.high_s, found.compute_dtype) == (9, 0.4, 0.7, "float32")
+    assert found.floor_s == pytest.approx(0.19)
 
 
 def test_faster_than_the_ceiling_is_said_and_not_hidden() -> None:
