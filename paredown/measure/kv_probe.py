@@ -2,7 +2,7 @@
 
 While decoding, weights and work space stay as they are, so that growth is the cache's. An engine that reserves its
 cache in advance does not grow, and then the part is not separated; one that keeps freed memory for later grows less
-than its cache, so the figure is a lower bound.
+than its cache, so the figure is a lower bound. Where an engine counts its cache itself, its count is the figure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from paredown.measure.memory import MemorySampler, growth_bytes
+from paredown.hosts.scoring_client import HostInfo
+from paredown.measure.memory import KvPart, MemorySampler, growth_bytes
 from paredown.records.events import RequestEvents
 
 
@@ -20,6 +21,21 @@ class KvProbe:
 
     growth_bytes: int | None
     note: str
+    tokens: int = 0
+
+
+def kv_part(probe: KvProbe, info: HostInfo | None) -> KvPart:
+    """By the engine's own count at its largest; else by the growth of memory."""
+    grown = probe.growth_bytes
+    per_token = None if grown is None or not probe.tokens else grown / probe.tokens
+    if info is None or info.kv_bytes is None or not info.kv_tokens:
+        return KvPart(grown, per_token, probe.note)
+    beside = f" (memory grew by {per_token:,.0f} bytes a token, {probe.note})" if per_token is not None else ""
+    return KvPart(
+        info.kv_bytes,
+        info.kv_bytes / info.kv_tokens,
+        f"the engine's own count at its largest, {info.kv_tokens:,} positions{beside}",
+    )
 
 
 def probe_kv_cache(sampler: MemorySampler, processes: Iterable[int], answer: Callable[[], RequestEvents]) -> KvProbe:
@@ -32,4 +48,6 @@ def probe_kv_cache(sampler: MemorySampler, processes: Iterable[int], answer: Cal
     if grown is None:
         return KvProbe(None, f"memory did not grow steadily over {events.output_tokens} decoded tokens")
     tokens = events.output_tokens
-    return KvProbe(grown, f"growth over {tokens} decoded tokens, at least: memory freed before may be used again")
+    note = f"growth over {tokens} decoded tokens, at least: memory freed before may be used again"
+    # The first token was there when the growth began.
+    return KvProbe(grown, note, tokens - 1)

@@ -15,11 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paredown.records.events import KV_CACHE_NOTE, WEIGHTS_NOTE, Memory
+from paredown.stats.memory_figures import ACTIVATIONS_NOTE
 
 PROC = Path("/proc")
 # Reading PSS makes the kernel walk the page tables of the engine: the pause keeps that below 2 % of one core.
 PAUSE_PER_COST = 50
 FIRST_SAMPLE_S = 0.01
+
+
+@dataclass(frozen=True)
+class KvPart:
+    """The KV cache at its largest, and what one position of it takes; None = not separated. `note`: of what, or why."""
+
+    total_bytes: int | None
+    bytes_per_token: float | None
+    note: str
 
 
 @dataclass(frozen=True)
@@ -99,8 +109,7 @@ def summarize(
     *,
     loaded: MemorySample | None,
     high_water_bytes: int | None,
-    kv_cache_bytes: int | None,
-    kv_cache_note: str,
+    kv: KvPart,
 ) -> Memory | None:
     """The record of one process tree; None when it was never seen.
 
@@ -117,8 +126,10 @@ def summarize(
     else:
         weights = _sum(loaded.data_bytes, tree) - _sum(first.data_bytes, tree)
         notes.append(f"{WEIGHTS_NOTE}growth while loading without mapped libraries, but with what these allocated")
-    not_separated = "not separated, " if kv_cache_bytes is None else ""
-    notes.append(f"{KV_CACHE_NOTE}{not_separated}{kv_cache_note}")
+    not_separated = "not separated, " if kv.total_bytes is None else ""
+    notes.append(f"{KV_CACHE_NOTE}{not_separated}{kv.note}")
+    activations = _activations(seen, tree, loaded, kv)
+    notes.append(f"{ACTIVATIONS_NOTE}{activations.note}")
     span_ns = seen[-1].at_ns - first.at_ns
     return Memory(
         peak_bytes=max(sample.total(tree) for sample in seen),
@@ -128,9 +139,32 @@ def summarize(
         after_load_bytes=loaded.total(tree) if loaded else None,
         high_water_bytes=high_water_bytes,
         weights_bytes=weights,
-        kv_cache_bytes=kv_cache_bytes,
+        kv_cache_bytes=kv.total_bytes,
         note="; ".join(notes),
+        kv_bytes_per_token=kv.bytes_per_token,
+        activations_bytes=activations.bytes,
     )
+
+
+@dataclass(frozen=True)
+class _Activations:
+    bytes: int | None
+    note: str
+
+
+def _activations(
+    seen: Sequence[MemorySample], tree: frozenset[int], loaded: MemorySample | None, kv: KvPart
+) -> _Activations:
+    """What was held at the peak of the work beyond the loaded model and the KV cache."""
+    if loaded is None:
+        return _Activations(None, "not separated, because no sample was taken after loading")
+    if kv.total_bytes is None:
+        return _Activations(None, "not separated from the KV cache")
+    working = max((sample.total(tree) for sample in seen if sample.at_ns >= loaded.at_ns), default=0)
+    beyond = working - loaded.total(tree) - kv.total_bytes
+    if beyond < 0:
+        return _Activations(None, "not separated, because the KV cache lies in memory that was held before")
+    return _Activations(beyond, "peak of the work less the loaded model (a short answer's included) and the KV cache")
 
 
 def growth_bytes(samples: Sequence[MemorySample], processes: Iterable[int], start_ns: int, end_ns: int) -> int | None:

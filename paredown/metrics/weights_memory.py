@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from paredown.contracts import Evidence, Metric
-from paredown.records.events import WEIGHTS_NOTE, Block
+from paredown.records.events import WEIGHTS_NOTE
 from paredown.records.figure import Figure
-from paredown.stats.figures import over_blocks
+from paredown.stats.memory_figures import memory_part
 
 
 def _compute(evidence: Evidence) -> Figure:
-    memories = [b.memory for b in evidence.trial.blocks if b.memory] if evidence.trial else []
-    note = next(filter(None, (memory.note_on(WEIGHTS_NOTE) for memory in memories)), "")
-    missing = note or "not separated, because no memory was sampled"
-    return over_blocks("weights_memory", "B", evidence.trial, _part_bytes, missing, note)
-
-
-def _part_bytes(block: Block) -> float | None:
-    part = block.memory.weights_bytes if block.memory else None
-    return None if part is None else float(part)
+    return memory_part("weights_memory", "B", evidence, lambda memory: memory.weights_bytes, WEIGHTS_NOTE)
 
 
 METRIC = Metric(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from paredown.measure.kv_probe import probe_kv_cache
-from paredown.measure.memory import MemorySampler
+from paredown.hosts.scoring_client import HostInfo
+from paredown.measure.kv_probe import KvProbe, kv_part, probe_kv_cache
+from paredown.measure.memory import KvPart, MemorySampler
 from paredown.records.events import RequestEvents
 from paredown.testing.scripted_events import request
 
 
-def probe(proc: Path, sizes_kb: list[int], failure: str = "") -> tuple[int | None, str]:
+def probe(proc: Path, sizes_kb: list[int], failure: str = "") -> KvProbe:
     directory = proc / "7"
     directory.mkdir()
     (directory / "stat").write_text("7 (engine) S 1 1 1 0")
@@ -28,23 +29,45 @@ def probe(proc: Path, sizes_kb: list[int], failure: str = "") -> tuple[int | Non
             times.append(taken.at_ns / 1e6)
         return request([times[0], times[-1]], tokens=[1, 99], failure=failure)
 
-    found = probe_kv_cache(sampler, [7], answer)
-    return found.growth_bytes, found.note
+    return probe_kv_cache(sampler, [7], answer)
 
 
 def test_steady_growth_is_the_cache_at_least(tmp_path: Path) -> None:
-    grown, note = probe(tmp_path, [1000] + [1000 + 10 * i for i in range(1, 40)])
+    found = probe(tmp_path, [1000] + [1000 + 10 * i for i in range(1, 40)])
 
-    assert grown == 390 * 1024
-    assert "100 decoded tokens, at least" in note
+    assert found.growth_bytes == 390 * 1024
+    assert found.tokens == 99  # the first one was there when the growth began
+    assert "100 decoded tokens, at least" in found.note
 
 
 def test_an_engine_that_reserves_its_cache_does_not_grow(tmp_path: Path) -> None:
-    grown, note = probe(tmp_path, [1000] * 10)
+    found = probe(tmp_path, [1000] * 10)
 
-    assert grown is None
-    assert "did not grow steadily over 100" in note
+    assert found.growth_bytes is None
+    assert "did not grow steadily over 100" in found.note
 
 
 def test_an_answer_that_failed_says_nothing_of_memory(tmp_path: Path) -> None:
-    assert probe(tmp_path, [1000, 2000, 3000, 4000], failure="timeout")[1] == "the long answer failed (timeout)"
+    assert probe(tmp_path, [1000, 2000, 3000, 4000], failure="timeout").note == "the long answer failed (timeout)"
+
+
+def host(kv_bytes: int | None, kv_tokens: int | None) -> HostInfo:
+    return HostInfo(0, 1, 512, (), kv_bytes=kv_bytes, kv_tokens=kv_tokens)
+
+
+def test_the_engines_own_count_is_the_figure_and_growth_stands_beside_it() -> None:
+    part = kv_part(KvProbe(9900, "growth over 100 decoded tokens", 99), host(44_000, 400))
+
+    assert (part.total_bytes, part.bytes_per_token) == (44_000, 110.0)
+    assert part.note == (
+        "the engine's own count at its largest, 400 positions (memory grew by 100 bytes a token, growth over 100 "
+        "decoded tokens)"
+    )
+
+
+def test_without_a_count_of_its_own_growth_is_the_figure() -> None:
+    probe = KvProbe(9900, "growth over 100 decoded tokens", 99)
+
+    assert kv_part(probe, None) == KvPart(9900, 100.0, "growth over 100 decoded tokens")
+    assert kv_part(probe, host(None, None)) == KvPart(9900, 100.0, "growth over 100 decoded tokens")
+    assert kv_part(KvProbe(None, "no long answer"), host(0, 0)) == KvPart(None, None, "no long answer")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from paredown.measure import memory
-from paredown.measure.memory import MemorySample, MemorySampler, growth_bytes, summarize
-from paredown.records.events import KV_CACHE_NOTE
+from paredown.measure.memory import KvPart, MemorySample, MemorySampler, growth_bytes, summarize
+from paredown.records.events import KV_CACHE_NOTE, Memory
+from paredown.stats.memory_figures import ACTIVATIONS_NOTE
 
 MB = 1 << 20
-NO_KV: dict[str, Any] = {"kv_cache_bytes": None, "kv_cache_note": "no long answer"}
+NO_KV = KvPart(None, None, "no long answer")
 
 
 def process(proc: Path, pid: int, parent: int, pss_kb: int = 0, libraries_kb: int = 0, peak_kb: int = 0) -> None:
@@ -81,7 +81,7 @@ def test_weights_are_the_growth_while_loading_without_libraries() -> None:
         [7],
         loaded=loaded,
         high_water_bytes=None,
-        **NO_KV,
+        kv=NO_KV,
     )
 
     assert found is not None
@@ -92,9 +92,43 @@ def test_weights_are_the_growth_while_loading_without_libraries() -> None:
     assert found.note_on(KV_CACHE_NOTE) == "not separated, no long answer"
 
 
+def worked(peak: float, kv: KvPart) -> Memory:
+    """Before loading 20 MB, while loading 900 MB at most, loaded 480 MB, then a peak of work."""
+    loaded = sample(2, 480, data=300)
+    found = summarize(
+        [sample(0, 20, data=10), sample(1, 900), loaded, sample(3, peak), sample(4, 490)],
+        [7],
+        loaded=loaded,
+        high_water_bytes=None,
+        kv=kv,
+    )
+    assert found is not None
+    return found
+
+
+def test_activations_are_the_peak_of_the_work_beyond_the_loaded_model_and_the_cache() -> None:
+    found = worked(600, KvPart(50 * MB, 23_040.0, "the engine's own count"))
+
+    assert found.activations_bytes == (600 - 480 - 50) * MB  # the peak while loading is not the work's
+    assert (found.kv_cache_bytes, found.kv_bytes_per_token) == (50 * MB, 23_040.0)
+    assert found.note_on(KV_CACHE_NOTE) == "the engine's own count"
+    assert found.note_on(ACTIVATIONS_NOTE).startswith("peak of the work less")
+
+
+@pytest.mark.parametrize(
+    ("kv", "words"),
+    [(NO_KV, "not separated from the KV cache"), (KvPart(200 * MB, 1.0, ""), "held before")],
+)
+def test_activations_that_cannot_be_told_are_none_and_not_zero(kv: KvPart, words: str) -> None:
+    found = worked(600, kv)
+
+    assert found.activations_bytes is None
+    assert words in found.note_on(ACTIVATIONS_NOTE)
+
+
 def test_a_process_that_was_seen_only_after_loading_has_no_weights_part() -> None:
     late = sample(0, 480, data=300)
-    found = summarize([late], [7], loaded=late, high_water_bytes=5, **NO_KV)
+    found = summarize([late], [7], loaded=late, high_water_bytes=5, kv=NO_KV)
 
     assert found is not None
     assert found.weights_bytes is None
@@ -102,7 +136,7 @@ def test_a_process_that_was_seen_only_after_loading_has_no_weights_part() -> Non
 
 
 def test_an_engine_without_a_process_of_ours_has_no_memory() -> None:
-    assert summarize([sample(0, 20)], [], loaded=None, high_water_bytes=None, **NO_KV) is None
+    assert summarize([sample(0, 20)], [], loaded=None, high_water_bytes=None, kv=NO_KV) is None
 
 
 def test_steady_growth_is_told_over_the_whole_span() -> None:
