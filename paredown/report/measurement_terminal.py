@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -89,8 +89,9 @@ def _print_traffic(traffic: MeasuredTraffic, console: Console) -> None:
         console.print(table)
     for remark in found.remarks:
         console.print(_text(f"· {remark}", "dim"))
-    if traffic.definitions:
-        _print_definitions(traffic, console)
+    others = figure_rows.other_sets(traffic.definitions)
+    if others:
+        _print_definitions(traffic, others, console)
 
 
 def _print_not_measured(traffics: Sequence[MeasuredTraffic], console: Console) -> None:
@@ -109,9 +110,9 @@ def _print_not_measured(traffics: Sequence[MeasuredTraffic], console: Console) -
         console.print(_text(f"Not measured: {told}.", "dim"))
 
 
-def _print_definitions(traffic: MeasuredTraffic, console: Console) -> None:
-    columns = ["The same events by", "ours", *traffic.definitions]
-    compared = figure_rows.definitions(traffic.figures, traffic.definitions)
+def _print_definitions(traffic: MeasuredTraffic, others: Mapping[str, Sequence[Figure]], console: Console) -> None:
+    columns = ["The same events by", "ours", *others]
+    compared = figure_rows.definitions(traffic.figures, others, ("", "p50", "p95"))
     lines = [[[r.name], [r.ours or "–"], *([value or "–"] for value in r.others)] for r in compared]
     _print_fitting(columns, lines, console)
 
@@ -128,11 +129,11 @@ def _print_curve(curve: Curve, console: Console) -> None:
             short = {"missing": ["unknown"], "none": ["–"], "void": ["void"]}
             cells.append(short.get(cell.state) or [cell.value, _limits(point.figure(name), cell.value)])
         lines.append([[row.label], *cells])
-    _print_fitting([curve.axis, *found.columns], lines, console)
+    if lines:
+        _print_fitting([curve.axis, *found.columns], lines, console)
     for row in found.rows:
-        reasons = [f"void: {row.void}"] if row.void else []
         missing = [cell.value for cell in row.cells if cell.state == "missing"]
-        for sentence in dict.fromkeys([*reasons, *row.outcome, *missing]):
+        for sentence in dict.fromkeys([*row.outcome, *missing]):
             console.print(_text(f"{row.label}: {sentence}", "dim"))
 
 
@@ -145,7 +146,7 @@ def _limits(figure: Figure | None, value: str) -> str:
 
 def _print_capacity(found: Capacity, console: Console) -> None:
     _heading(f"Capacity, {headline.title(found.axis).lower()}: {rows.limits_text(found)}", console)
-    console.print(_text(f"Targets: {', '.join(found.targets)}" + (f"; {found.note}" if found.note else ""), "dim"))
+    console.print(_text(f"Targets: {', '.join(found.targets)}" + (f". {found.note}" if found.note else ""), "dim"))
     table = _table()
     for name in ("Load", "Outcome", "Runs", "Missed first"):
         table.add_column(name, overflow="fold", no_wrap=name != "Missed first")

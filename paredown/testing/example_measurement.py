@@ -115,7 +115,8 @@ def _load() -> Curve:
         trial = _poisson_trial("sweep", rate, 40, late_s=0.06 if rate == 3.0 else 0.0, broken=broken)
         trial = replace(trial, void=LATE) if rate == 3.0 else trial
         outcome = "falls behind: the queue grows to the end" if rate >= 5.5 else ""
-        points.append(CurvePoint(rate, f"{rate:g}/s", events.figures(trial), failures(trial), trial.void, outcome))
+        figures = events.figures(trial, with_gaps=False)
+        points.append(CurvePoint(rate, f"{rate:g}/s", figures, failures(trial), trial.void, outcome))
     return Curve("load", "request rate", "req/s", tuple(points))
 
 
@@ -202,8 +203,8 @@ def _request_rate() -> Capacity:
         CapacityPoint(8.0, 3, 0, missed="ttft_p95 was 6.2 s, 500 ms is allowed"),
         CapacityPoint(6.0, 3, 0, missed="ttft_p95 was 1.9 s, 500 ms is allowed"),
         CapacityPoint(5.0, 3, 1, missed="ttft_p95 was 560 ms, 500 ms is allowed"),
-        CapacityPoint(4.5, 4, 3, void=1),
-        CapacityPoint(5.5, 2, 0, void=2),
+        CapacityPoint(4.5, 3, 3, void=1),
+        CapacityPoint(5.5, 0, 0, void=2),
     )  # fmt: skip
     return Capacity(
         "request_rate", "req/s", 4.5, 6.0, ("ttft_p95<=500ms", "tpot_p95<=40ms"), points,
@@ -244,7 +245,23 @@ def _placement(phase: str, batch: int) -> Placement:
     bound = Bound.MEMORY if floors[0] >= floors[1] else Bound.COMPUTE
     fraction = max(floors) / measured
     sentence = f"The floor explains {100 * fraction:.0f} % of the time."
-    return Placement(ENGINE, phase, batch, tokens, measured, moved, operations, *floors, fraction, bound, sentence)
+    return Placement(
+        ENGINE,
+        phase,
+        batch,
+        tokens,
+        measured,
+        moved,
+        operations,
+        *floors,
+        fraction,
+        bound,
+        sentence,
+        20,
+        measured * 0.97,
+        measured * 1.05,
+        "float32",
+    )
 
 
 def _decode_operators() -> OperatorTable:

@@ -80,11 +80,14 @@ def one_after_another(count: int) -> tuple[float, ...]:
     return tuple(index * (FIRST_S + OUTPUT_TOKENS * GAP_S) * 1.6 for index in range(count))
 
 
-def figures(trial: Trial, limit_s: float = 0.5) -> tuple[Figure, ...]:
-    """What an operator looks at, from the raw events; energy and cost are not measured. limit_s: on TTFT, goodput."""
+def figures(trial: Trial, limit_s: float = 0.5, *, with_gaps: bool = True) -> tuple[Figure, ...]:
+    """What an operator looks at, from the raw events; energy and cost are not measured.
+
+    limit_s: on TTFT, for goodput; with_gaps: the times between tokens too, which take the longest to work out
+    """
     clustered = trial.concurrency != 1
     found = []
-    for metric, samples in _samples(trial).items():
+    for metric, samples in _samples(trial, with_gaps=with_gaps).items():
         wanted = [("p50", 0.5), ("p95", 0.95)] + ([("p99", 0.99)] if len(samples.values) >= 299 else [])
         found += [quantile(samples, q, name, clustered=clustered) for name, q in wanted]
         if metric == "tpot":
@@ -104,7 +107,7 @@ def figures(trial: Trial, limit_s: float = 0.5) -> tuple[Figure, ...]:
     return tuple(_void(figure, trial) for figure in found)
 
 
-def _samples(trial: Trial) -> dict[str, Samples]:
+def _samples(trial: Trial, *, with_gaps: bool) -> dict[str, Samples]:
     every: dict[str, Callable[[RequestEvents], float | None]] = {
         "ttft": timing.ttft_s,
         "ttft_sent": lambda r: (r.chunks[0].arrived_ns - r.sent_ns) / SECOND,
@@ -112,6 +115,8 @@ def _samples(trial: Trial) -> dict[str, Samples]:
         "e2e": timing.e2e_s,
     }
     found = {name: timing.request_samples(name, "s", trial, value, "undefined") for name, value in every.items()}
+    if not with_gaps:
+        return found
     gaps = [(g, b.index) for b in trial.blocks for r in timing.succeeded(b.requests) for g in timing.itl_s(r)]
     found["itl"] = Samples("itl", "s", tuple(g for g, _ in gaps), tuple(i for _, i in gaps))
     return found
@@ -162,12 +167,18 @@ def other_definitions(trial: Trial) -> dict[str, tuple[Figure, ...]]:
     means = [sum(timing.itl_s(r)) / len(timing.itl_s(r)) for r in done]
     ends = [(r.chunks[-1].arrived_ns - r.sent_ns) / SECOND for r in done]
 
-    def of(metric: str, values: Sequence[float]) -> list[Figure]:
+    def of(metric: str, note: str, values: Sequence[float]) -> list[Figure]:
         samples = Samples(metric, "s", tuple(values))
         found = [quantile(samples, q, name, clustered=False) for name, q in (("p50", 0.5), ("p95", 0.95))]
-        return [Figure(f.metric, "s", f.value, len(values), f.statistic) for f in found]
+        return [Figure(f.metric, "s", f.value, len(values), f.statistic, note=note) for f in found]
 
+    first, gap = "from the send, to the first event, a role-only one too", "one value a chunk"
+    last = "from the send, to the last event"
     return {
-        "vllm": (*of("ttft", [s - 0.004 for s in sent]), *of("itl", gaps), *of("e2e", ends)),
-        "aiperf": (*of("ttft", sent), *of("itl", means), *of("e2e", ends)),
+        "vllm": (*of("ttft", first, [s - 0.004 for s in sent]), *of("itl", gap, gaps), *of("e2e", last, ends)),
+        "aiperf": (
+            *of("ttft", "from the send, to the first event with content", sent),
+            *of("itl", "one mean a request", means),
+            *of("e2e", last, ends),
+        ),
     }

@@ -38,6 +38,53 @@ START_LIMIT_S = 60
 TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
+CONTRASTS = """
+(() => {
+  const channel = v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+  const parse = c => (c.match(/^rgba?\\(([^)]+)\\)/) || [, ""])[1].split(/[ ,\\/]+/).map(Number);
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const back = e => { for (; e; e = e.parentElement) {
+    const c = parse(getComputedStyle(e).backgroundColor); if (c.length === 3) return c; } return [255, 255, 255]; };
+  const poor = [];
+  for (const e of document.querySelectorAll("main *, header *, footer *")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.getClientRects().length) continue;
+    const style = getComputedStyle(e);
+    const fore = parse(e.ownerSVGElement ? style.fill : style.color);
+    if (fore.length !== 3) continue;
+    const [a, b] = [light(fore), light(back(e))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) poor.push(e.className.toString() + ": " + e.textContent.trim().slice(0, 40));
+  }
+  return poor;
+})()
+"""
+OVERLAPS = """
+(() => {
+  const found = [];
+  for (const svg of document.querySelectorAll("svg.chart")) {
+    if (!svg.getClientRects().length) continue;
+    const labels = [...svg.querySelectorAll("text")].filter(t => t.textContent.trim());
+    const boxes = labels.map(t => t.getBBox());
+    for (let i = 0; i < labels.length; i++) for (let j = i + 1; j < labels.length; j++) {
+      const a = boxes[i], b = boxes[j];
+      const w = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);
+      const h = Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y);
+      if (w > 1 && h > 3) found.push(`${svg.id} ${labels[i].textContent} / ${labels[j].textContent}`);
+    }
+  }
+  return found;
+})()
+"""
+CLIPPED = """
+[...document.querySelectorAll("svg.chart")].filter(s => s.getClientRects().length).flatMap(svg => {
+  const view = svg.viewBox.baseVal;
+  return [...svg.querySelectorAll("text")].filter(t => {
+    const b = t.getBBox();
+    return b.x < -1 || b.y < -1 || b.x + b.width > view.width + 1 || b.y + b.height > view.height + 1;
+  }).map(t => svg.querySelector("title").textContent + ": " + t.textContent);
+})
+"""
+
+
 def executable() -> str | None:
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
@@ -149,6 +196,18 @@ class Visit:
 
     def click(self, selector: str) -> None:
         self.runner.run(self.page.click(selector))
+
+    def poor_contrasts(self) -> list[str]:
+        """Texts that stand out from their ground by less than 4.5 : 1 (WCAG 2.1, AA)."""
+        return list(self.value(CONTRASTS))
+
+    def overlapping_labels(self) -> list[str]:
+        """Pairs of texts of one visible chart that cover each other."""
+        return list(self.value(OVERLAPS))
+
+    def clipped_labels(self) -> list[str]:
+        """Texts of visible charts that reach beyond their chart."""
+        return list(self.value(CLIPPED))
 
     @property
     def problems(self) -> list[str]:

@@ -22,54 +22,6 @@ HOSTILE = "<script>window.hacked = 1; alert(1)</script>"
 IMAGE = '"><img src=x onerror="window.hacked = 2">'
 CLOSING = "</script><script>window.hacked = 3</script><!--"
 
-CONTRASTS = """
-(() => {
-  const channel = v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
-  const parse = c => (c.match(/^rgba?\\(([^)]+)\\)/) || [, ""])[1].split(/[ ,\\/]+/).map(Number);
-  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
-  const back = e => { for (; e; e = e.parentElement) {
-    const c = parse(getComputedStyle(e).backgroundColor); if (c.length === 3) return c; } return [255, 255, 255]; };
-  const poor = [];
-  for (const e of document.querySelectorAll("main *, header *, footer *")) {
-    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.getClientRects().length) continue;
-    const style = getComputedStyle(e);
-    const fore = parse(e.ownerSVGElement ? style.fill : style.color);
-    if (fore.length !== 3) continue;
-    const [a, b] = [light(fore), light(back(e))].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) poor.push(e.className.toString() + ": " + e.textContent.trim().slice(0, 40));
-  }
-  return poor;
-})()
-"""
-
-OVERLAPS = """
-(() => {
-  const found = [];
-  for (const svg of document.querySelectorAll("svg.chart")) {
-    if (!svg.getClientRects().length) continue;
-    const labels = [...svg.querySelectorAll("text")].filter(t => t.textContent.trim());
-    const boxes = labels.map(t => t.getBBox());
-    for (let i = 0; i < labels.length; i++) for (let j = i + 1; j < labels.length; j++) {
-      const a = boxes[i], b = boxes[j];
-      const w = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);
-      const h = Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y);
-      if (w > 1 && h > 3) found.push(`${svg.id} ${labels[i].textContent} / ${labels[j].textContent}`);
-    }
-  }
-  return found;
-})()
-"""
-
-CLIPPED = """
-[...document.querySelectorAll("svg.chart")].filter(s => s.getClientRects().length).flatMap(svg => {
-  const view = svg.viewBox.baseVal;
-  return [...svg.querySelectorAll("text")].filter(t => {
-    const b = t.getBBox();
-    return b.x < -1 || b.y < -1 || b.x + b.width > view.width + 1 || b.y + b.height > view.height + 1;
-  }).map(t => svg.querySelector("title").textContent + ": " + t.textContent);
-})
-"""
-
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
@@ -132,15 +84,15 @@ def test_no_label_of_a_chart_covers_another_or_is_clipped(
     visit: Any, pages: dict[str, Path], scenario: str, width: int
 ) -> None:
     visit.open(pages[scenario], width=width)
-    assert visit.value(OVERLAPS) == []
-    assert visit.value(CLIPPED) == []
+    assert visit.overlapping_labels() == []
+    assert visit.clipped_labels() == []
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("scenario", ["ship", "nothing_meets", "unknown"])
 def test_every_text_stands_out_from_its_ground(visit: Any, pages: dict[str, Path], scenario: str, dark: bool) -> None:
     visit.open(pages[scenario], dark=dark)
-    assert visit.value(CONTRASTS) == []
+    assert visit.poor_contrasts() == []
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -255,7 +207,7 @@ def test_names_without_a_place_to_break_do_not_widen_the_page(visit: Any, tmp_pa
     file.write_text(html.render(wide), "utf-8")
     visit.open(file, width=width)
     assert visit.value("document.documentElement.scrollWidth") <= width
-    assert visit.value(OVERLAPS) == []
+    assert visit.overlapping_labels() == []
 
 
 def test_a_printed_page_is_light_and_has_no_navigation(visit: Any, pages: dict[str, Path]) -> None:

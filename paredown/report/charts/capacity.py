@@ -56,7 +56,7 @@ def draw(
     return frame(
         identity, title, description, width, bottom + 46,
         band,
-        x_axis(across, bottom, top, show, axis_title, 6 if width > 400 else 4),
+        x_axis(across, bottom, top, show, axis_title, 6 if width > 400 else 5),
         *(line(left, top + ROW_PX * i, right, top + ROW_PX * i, "grid") for i in range(len(rows))),
         *edges, text(middle, top - 8, "capacity lies here", "tick", "middle"), *names, *marks,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from paredown.report.charts.canvas import Scale, frame, marker, path, text, text_width, x_axis, y_axis
+from paredown.report.charts.canvas import Scale, frame, line, marker, path, text, text_width, x_axis, y_axis
 from paredown.report.charts.labels import Anchor, Box, along, drawn, place
 from paredown.report.units import number, rate, tick
 
@@ -29,7 +29,10 @@ class Roof:
 
 @dataclass(frozen=True)
 class Spot:
-    """A phase of a served model. intensity: operations per byte; speed: operations a second; class_: base, choice."""
+    """A phase of a served model. intensity: operations per byte; speed: operations a second; class_: base, choice.
+
+    low, high: spread of `speed`; None = not known
+    """
 
     name: str
     intensity: float
@@ -37,6 +40,8 @@ class Spot:
     shape: str
     class_: str
     tip: str
+    low: float | None = None
+    high: float | None = None
 
 
 def draw(
@@ -67,9 +72,15 @@ def draw(
         y_axis(up, area.left, area.right, lambda v: tick(rate(v, "op/s")), "operations a second"),
         *lines,
         *names,
+        *(_spread(s, across, up) for s in spots if s.low is not None and s.high is not None),
         *(marker(across(s.intensity), up(s.speed), s.shape, s.class_, s.tip) for s in spots),
         drawn(anchors, labels, ["label"] * len(labels)),
     )  # fmt: skip
+
+
+def _spread(spot: Spot, across: Scale, up: Scale) -> Markup:
+    x = across(spot.intensity)
+    return line(x, up(spot.low or spot.speed), x, up(spot.high or spot.speed), f"limits {spot.class_}")
 
 
 def _scales(roofs: Sequence[Roof], spots: Sequence[Spot], area: Box) -> tuple[Scale, Scale]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
+from paredown.records.bottleneck import Placement
 from paredown.records.measurement import Capacity, Profile
 from paredown.report import units
 from paredown.report.charts import capacity as capacity_chart
@@ -66,8 +67,13 @@ def roofs(profile: Profile) -> Chart | None:
     """Every placement under the ceilings that its floors were worked out with; None without any."""
     placed = [p for p in profile.placements if p.bytes_moved and p.operations and p.measured_s > 0]
     slopes = _distinct(p.bytes_moved / p.memory_floor_s for p in placed if p.memory_floor_s > 0)
-    flats = _distinct(p.operations / p.compute_floor_s for p in placed if p.compute_floor_s > 0)
-    if not placed or not (slopes and flats):
+    flats = {
+        dtype: _distinct(
+            p.operations / p.compute_floor_s for p in placed if p.compute_dtype == dtype and p.compute_floor_s
+        )
+        for dtype in dict.fromkeys(p.compute_dtype for p in placed)
+    }
+    if not slopes or not any(flats.values()):
         return None
     several = len({p.candidate for p in placed}) > 1
     spots = [
@@ -76,18 +82,27 @@ def roofs(profile: Profile) -> Chart | None:
             p.operations / p.bytes_moved, p.operations / p.measured_s,
             "square" if p.phase == "prefill" else "circle", "base" if p.phase == "prefill" else "choice",
             f"{p.phase}, batch {p.batch}: {p.bound.value}\n{units.percent(p.fraction, 0)} of the ceiling, "
-            f"{units.duration(p.measured_s)} a step of {p.tokens:,} {'token' if p.tokens == 1 else 'tokens'} a request",
+            f"{units.duration(p.measured_s)} a step of {p.tokens:,} {'token' if p.tokens == 1 else 'tokens'} a request"
+            + (f"\n{quartiles(p)}" if quartiles(p) else ""),
+            p.operations / p.high_s if p.high_s else None, p.operations / p.low_s if p.low_s else None,
         )
         for p in placed
     ]  # fmt: skip
     lines = [roofline.Roof("read bandwidth", slope=s) for s in slopes]
-    lines += [roofline.Roof("matrix rate", flat=f) for f in flats]
+    lines += [roofline.Roof(f"{dtype or 'matrix rate'}", flat=rate) for dtype, rates in flats.items() for rate in rates]
     return both(
         lambda i, width: roofline.draw(
             i, "Roofline of this machine", lines, spots, width, 380 if width > 400 else 340
         ),
         "roofline", 640,
     )  # fmt: skip
+
+
+def quartiles(placement: Placement) -> str:
+    """Spread of the measured steps; empty where it is not known."""
+    if placement.low_s is None or placement.high_s is None:
+        return ""
+    return f"quartiles {units.interval_text(placement.low_s, placement.high_s, 's')}, n = {placement.samples}"
 
 
 def _distinct(values: Iterable[float]) -> list[float]:

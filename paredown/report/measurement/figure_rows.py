@@ -6,24 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from paredown import registry
 from paredown.records.figure import Figure
 from paredown.report import units
 from paredown.report.measurement.headline import figure_of
 
+STATISTICS = ("", "mean", "p50", "p95", "p99")
 SHARED_FROM = 2
 """A remark on so many figures stands once under the table instead of beside each."""
-
-DIFFERENCES = {
-    "ttft": "Ours runs from when the request was due to the first chunk with tokens. The others run from when it was "
-    "sent, which hides queueing in the client; vllm also stops at a first chunk that only names the role.",
-    "itl": "Ours shares a gap among the tokens that came after it. vllm takes each gap once, however many tokens came; "
-    "aiperf takes one mean for each request, which hides a long pause within an answer.",
-    "tpot": "Ours leaves out the tokens of the first chunk, the others one token only.",
-    "e2e": "Ours runs from when the request was due, the others from when it was sent.",
-    "output_throughput": "Ours leaves out ramp and drain; the others divide by first send to last response.",
-    "request_throughput": "The others divide by first send to last response, ramp and drain included.",
-    "goodput": "Ours counts failed requests among those that were not good.",
-}
 
 
 @dataclass(frozen=True)
@@ -101,26 +91,44 @@ def absent(figures: Sequence[Figure]) -> tuple[Absent, ...]:
 
 @dataclass(frozen=True)
 class DefinitionRow:
-    """One figure as each definition set has it; an empty cell = the set has no such figure."""
+    """One figure as each definition set has it; an empty cell = the set has no such figure.
+
+    why: what each set counts, a line each, once for each metric
+    """
 
     name: str
     ours: str
     others: tuple[str, ...]
-    why: str
+    why: tuple[str, ...]
 
 
-def definitions(figures: Sequence[Figure], others: Mapping[str, Sequence[Figure]]) -> tuple[DefinitionRow, ...]:
-    """A row for each figure that another tool has; why it differs is said once for each metric."""
-    wanted = dict.fromkeys(f.name for found in others.values() for f in found)
+def other_sets(definitions: Mapping[str, Sequence[Figure]]) -> dict[str, Sequence[Figure]]:
+    """The sets of other tools; ours are the figures of the traffic themselves."""
+    return {name: found for name, found in definitions.items() if name != "ours"}
+
+
+def definitions(
+    figures: Sequence[Figure], others: Mapping[str, Sequence[Figure]], statistics: Sequence[str] = STATISTICS
+) -> tuple[DefinitionRow, ...]:
+    """A row for each figure that another tool has, of these statistics."""
+    wanted = dict.fromkeys(f.name for found in others.values() for f in found if f.statistic in statistics)
     rows: list[DefinitionRow] = []
     told: set[str] = set()
     for name in wanted:
-        of_others = [figure_of(found, name) for found in others.values()]
-        metric = next(f.metric for f in of_others if f is not None)
-        why = "" if metric in told else DIFFERENCES.get(metric, "")
+        of_others = {tool: figure_of(found, name) for tool, found in others.items()}
+        metric = next(f.metric for f in of_others.values() if f is not None)
+        why = () if metric in told else _what_each_counts(metric, of_others)
         told.add(metric)
-        rows.append(DefinitionRow(name, _value(figure_of(figures, name)), tuple(map(_value, of_others)), why))
+        values = tuple(map(_value, of_others.values()))
+        rows.append(DefinitionRow(name, _value(figure_of(figures, name)), values, why))
     return tuple(rows)
+
+
+def _what_each_counts(metric: str, of_others: Mapping[str, Figure | None]) -> tuple[str, ...]:
+    """Our formula, and the others' as their figures' notes have it."""
+    ours = f"ours: {registry.metric(metric).formula}" if metric in registry.names("metrics") else ""
+    theirs = [f"{tool}: {f.note}" for tool, f in of_others.items() if f is not None and f.note]
+    return tuple(filter(None, (ours, *theirs)))
 
 
 def _value(figure: Figure | None) -> str:

@@ -20,15 +20,22 @@ LOOKED_AT_FIRST = {
 }
 FAILURES = {
     "refused": "no connection",
-    "status_429": "answered 429, too many requests",
-    "status_500": "answered 500, server error",
     "error_object": "answered with an error",
     "malformed": "not readable",
     "truncated": "ended before its end",
     "no_tokens": "no token in it",
     "timeout": "took too long",
+    "stalled": "no token for too long",
     "disconnected": "connection lost",
+    "out_of_memory": "the engine ran out of memory",
+    "died": "the engine ended",
+    "engine_failed": "the engine ended",
 }
+STATUSES = {
+    "400": "bad request", "401": "not authorized", "403": "forbidden", "404": "not found", "413": "too large",
+    "429": "too many requests", "500": "server error", "502": "bad gateway", "503": "not available",
+    "504": "gateway timeout",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,14 @@ def failed_text(traffic: MeasuredTraffic) -> str:
     count = sum(traffic.failures.values())
     classes = ", ".join(f"{number} {name}" for name, number in sorted(traffic.failures.items()))
     return f"{count:,} of {traffic.requests:,} requests failed ({classes})"
+
+
+def meaning(failure: str) -> str:
+    """What an error class stands for; empty for one that is not known here."""
+    status = failure.removeprefix("status_")
+    if status != failure:
+        return ", ".join(filter(None, (f"answered {status}", STATUSES.get(status, ""))))
+    return FAILURES.get(failure, "")
 
 
 def shown_first(measurement: Measurement) -> MeasuredTraffic | None:

@@ -36,6 +36,7 @@ class TrafficPart:
     distributions: tuple[traffic_drawings.Distribution, ...]
     timeline: traffic_drawings.Timeline | None
     table: figure_rows.FigureTable
+    tools: tuple[str, ...]
     definitions: tuple[figure_rows.DefinitionRow, ...]
 
 
@@ -88,10 +89,12 @@ def html(measurement: Measurement) -> str:
         sections=_sections(measurement, curves, memory=bool(memory)),
         units=units,
         cell=cell,
+        quartiles=drawings.quartiles,
     )
 
 
 def _traffic(traffic: MeasuredTraffic, identity: str) -> TrafficPart:
+    others = figure_rows.other_sets(traffic.definitions)
     known = traffic.load_shape in registry.names("loadshapes")
     return TrafficPart(
         traffic,
@@ -102,7 +105,8 @@ def _traffic(traffic: MeasuredTraffic, identity: str) -> TrafficPart:
         traffic_drawings.distributions(traffic, identity),
         traffic_drawings.over_time(traffic, identity),
         figure_rows.table(traffic.figures, traffic.void),
-        () if traffic.void else figure_rows.definitions(traffic.figures, traffic.definitions),
+        tuple(others),
+        () if traffic.void else figure_rows.definitions(traffic.figures, others),
     )
 
 

@@ -9,11 +9,13 @@ from paredown.records.events import Memory
 from paredown.records.figure import Figure
 from paredown.records.measurement import Capacity, CapacityPoint, Curve, CurvePoint, MeasuredTraffic, OperatorTable
 from paredown.report import units
-from paredown.report.measurement.headline import FAILURES, figure_of
+from paredown.report.measurement.headline import figure_of, meaning
 
 COLUMNS = {
     "load": ("output_throughput", "ttft_p50", "ttft_p95", "goodput", "tpot_p95"),
-    "context_length": ("ttft_p50", "ttft_p95", "decode_speed"),
+    "context_length": ("ttft_p50", "ttft_p95", "decode_speed", "prefill_speed"),
+    "kv_pressure": ("ttft_p50", "ttft_p95", "decode_speed"),
+    "prefix_cache": ("ttft_p50", "ttft_p95", "prefix_cache_hit_rate"),
 }
 MOST_COLUMNS = 5
 MOST_OPERATORS = 12
@@ -31,9 +33,7 @@ class FailureRow:
 def failures(traffic: MeasuredTraffic) -> tuple[FailureRow, ...]:
     ordered = sorted(traffic.failures.items(), key=lambda item: (-item[1], item[0]))
     return tuple(
-        FailureRow(
-            name, FAILURES.get(name, ""), count, units.percent(count / traffic.requests) if traffic.requests else ""
-        )
+        FailureRow(name, meaning(name), count, units.percent(count / traffic.requests) if traffic.requests else "")
         for name, count in ordered
     )
 
@@ -77,7 +77,8 @@ def _spread_first(names: Sequence[str]) -> list[str]:
 
 
 def _point_row(point: CurvePoint, columns: Sequence[str]) -> PointRow:
-    outcome = [point.outcome] if point.outcome else []
+    outcome = [f"void: {point.void}"] if point.void else []
+    outcome += [point.outcome] if point.outcome else []
     if point.failures:
         classes = ", ".join(f"{count} {name}" for name, count in sorted(point.failures.items()))
         outcome.append(f"failed: {classes}")
@@ -98,11 +99,10 @@ def cell(figure: Figure | None, void: str = "") -> Cell:
 
 
 def outcome(point: CapacityPoint) -> str:
-    """`met`, `mixed`, `missed` or `void`, of the runs that are not void."""
-    counted = point.runs - point.void
-    if counted <= 0:
+    """`met`, `mixed`, `missed`, or `void` where no run counts (void runs are not among `runs`)."""
+    if point.runs <= 0:
         return "void"
-    if point.met >= counted:
+    if point.met >= point.runs:
         return "met"
     return "mixed" if point.met else "missed"
 
@@ -123,8 +123,7 @@ def load_rows(capacity: Capacity) -> tuple[LoadRow, ...]:
 
 
 def _load_row(capacity: Capacity, point: CapacityPoint) -> LoadRow:
-    counted = point.runs - point.void
-    told = [f"{point.met} of {counted} met"] if counted > 0 else []
+    told = [f"{point.met} of {point.runs} met"] if point.runs > 0 else []
     runs = ", ".join([*told, *([f"{point.void} void"] if point.void else [])])
     figures = tuple((f.name, cell(f).value) for f in point.figures)
     found = outcome(point)
@@ -173,9 +172,16 @@ def operator_lines(table: OperatorTable, most: int = MOST_OPERATORS) -> tuple[Op
                 f"other {len(rest)} operators", calls, units.duration(seconds), share, units.percent(share), "rest"
             )
         )
-    of_wall = f"{units.percent(table.framework_s / table.wall_s)} of the step" if table.wall_s > 0 else ""
+    of_wall = units.percent(table.framework_s / table.wall_s) if table.wall_s > 0 else ""
     lines.append(
-        OperatorLine("framework, outside operators", "", units.duration(table.framework_s), None, of_wall, "framework")
+        OperatorLine(
+            "framework, outside operators (of the step)",
+            "",
+            units.duration(table.framework_s),
+            None,
+            of_wall,
+            "framework",
+        )
     )
     return tuple(lines)
 

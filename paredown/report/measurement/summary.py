@@ -60,14 +60,15 @@ def _traffics(measurement: Measurement) -> list[str]:
             for found in figure_rows.absent(traffic.figures)
         ]
         parts.append("\n".join(said))
-        if traffic.definitions and not traffic.void:
-            compared = figure_rows.definitions(traffic.figures, traffic.definitions)
+        others = figure_rows.other_sets(traffic.definitions)
+        if others and not traffic.void:
+            compared = figure_rows.definitions(traffic.figures, others, ("", "p50", "p95"))
             parts.append(f"The same events of {escape(traffic.traffic)} as other tools count them:")
             parts.append(
                 table(
-                    ["Figure", "ours", *map(escape, traffic.definitions), "Why they differ"],
+                    ["Figure", "ours", *map(escape, others), "What each counts"],
                     [
-                        [code(r.name), *map(escape, (r.ours or "–", *(v or "–" for v in r.others), r.why))]
+                        [code(r.name), *map(escape, (r.ours or "–", *(v or "–" for v in r.others), "; ".join(r.why)))]
                         for r in compared
                     ],
                 )
@@ -85,17 +86,21 @@ def _curve(curve: Curve) -> list[str]:
     head = [escape(f"{units.sentence(curve.axis)}{unit}"), *map(code, found.columns)]
     lines = []
     for row in found.rows:
-        outcome = "; ".join([*([f"void: {row.void}"] if row.void else []), *row.outcome])
-        lines.append([escape(row.label), *(_told(c.value or "–", c.spread) for c in row.cells), escape(outcome)])
+        cells = (_told(c.value or "–", c.spread) for c in row.cells)
+        lines.append([escape(row.label), *cells, escape("; ".join(row.outcome))])
     notes = [escape(note) for note in curve.notes]
-    return [f"## {escape(headline.title(curve.name))}", *notes, table([*head, "Outcome"], lines)]
+    return [
+        f"## {escape(headline.title(curve.name))}",
+        *notes,
+        *([table([*head, "Outcome"], lines)] if lines else ["Nothing was measured."]),
+    ]
 
 
 def _capacities(measurement: Measurement) -> list[str]:
     parts = []
     for found in measurement.capacities:
         targets = ", ".join(map(code, found.targets))
-        note = f"; {escape(found.note)}" if found.note else ""
+        note = f"; {escape(found.note.rstrip('.'))}" if found.note else ""
         parts.append(f"## Capacity: {escape(headline.title(found.axis).lower())} {escape(rows.limits_text(found))}")
         parts.append(f"Targets: {targets}{note}.")
         lines = [map(escape, (r.load, r.words, r.runs, r.missed)) for r in rows.load_rows(found)]

@@ -4,7 +4,6 @@ import itertools
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
@@ -16,36 +15,11 @@ SECTIONS = [
     "decision", "targets", "triangle", "pareto", "ladder", "slices", "latency", "roofline", "answers", "skipped",
     "record",
 ]  # fmt: skip
-VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}
-
-
-class Page(HTMLParser):
-    """Elements in order; fails on a tag that is closed wrongly."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.elements, self.texts = [], [], []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.append((self.open[-1] if self.open else "", data))
-
-    def all(self, tag):
-        return [attributes for name, attributes in self.elements if name == tag]
 
 
 @pytest.fixture(scope="module", params=SCENARIOS)
-def page(request):
-    return Page(html.render(example_view(SCENARIOS[request.param]())))
+def page(request, read_page):
+    return read_page(html.render(example_view(SCENARIOS[request.param]())))
 
 
 @pytest.fixture(scope="module")
@@ -117,15 +91,15 @@ def test_the_badge_says_how_the_run_ended(scenario, badge):
     assert re.search(rf'class="badge \w+">{badge}<', text)
 
 
-def test_an_embedded_document_cannot_end_its_script(ship):
+def test_an_embedded_document_cannot_end_its_script(ship, read_page):
     hostile = "</script><script>alert(1)</script><!-- & \u2028"
     text = html.render(replace(ship, decision=replace(ship.decision, paragraph=hostile)))
     assert "<script>alert" not in text
-    scripts = [data for tag, data in Page(text).texts if tag == "script"]
+    scripts = [data for tag, data in read_page(text).texts if tag == "script"]
     assert json.loads(scripts[0])["decision"]["paragraph"] == hostile
 
 
-def test_a_view_without_choice_candidates_or_evidence_still_renders(ship):
+def test_a_view_without_choice_candidates_or_evidence_still_renders(ship, read_page):
     bare = replace(
         ship, candidates=(), ceilings=None, noise_floor=(), worst=(), notes=(),
         asked=replace(ship.asked, targets=(), traffic=(), golden=()),
@@ -134,7 +108,7 @@ def test_a_view_without_choice_candidates_or_evidence_still_renders(ship):
             ship.decision, recommended=None, closest="", candidates=(), left_out=(), artifact="", serve_command=""
         ),
     )  # fmt: skip
-    assert [s["id"] for s in Page(html.render(bare)).all("section")] == SECTIONS
+    assert [s["id"] for s in read_page(html.render(bare)).all("section")] == SECTIONS
 
 
 def test_unknown_figures_are_never_shown_as_zero():
