@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
@@ -29,6 +30,26 @@ def cpu_quota_cores(root: Path = ROOT, membership: Path = MEMBERSHIP) -> float |
         if quota_us and period_us and int(quota_us) > 0:
             quotas.append(int(quota_us) / int(period_us))
     return min(quotas, default=None)
+
+
+@dataclass(frozen=True)
+class Throttled:
+    """How often a CPU quota held the processes of a control group back since it was made, and for how long in all."""
+
+    periods: int
+    usec: int
+
+
+def cpu_throttled(root: Path = ROOT, membership: Path = MEMBERSHIP) -> Throttled | None:
+    """Over the hierarchy, the level that held back longest; None where no level counts it."""
+    found = []
+    for text in _values("cpu", ("cpu.stat",), root, membership):
+        fields = {name: int(value) for name, value in (line.split() for line in text.splitlines() if " " in line)}
+        # Version 1 counts nanoseconds as `throttled_time`.
+        usec = fields.get("throttled_usec", fields.get("throttled_time", 0) // 1000)
+        if "nr_throttled" in fields:
+            found.append(Throttled(fields["nr_throttled"], usec))
+    return max(found, key=lambda level: level.usec, default=None)
 
 
 def _values(controller: str, names: tuple[str, ...], root: Path, membership: Path) -> Iterator[str]:

@@ -115,7 +115,8 @@ class Block:
     """One process (or one slice of it) under one load: the unit that is independent of the others.
 
     background_load: share of all usable cores that other processes kept busy meanwhile; None = not known
-    note:            what else was seen (throttling …)
+    note:            what else was seen (throttling …), clauses with `; ` between them
+    batching_seen:   the most requests that one step of the engine computed together; None = the server does not say
     """
 
     index: int
@@ -127,6 +128,7 @@ class Block:
     background_load: float | None = None
     note: str = ""
     warm_up: WarmUp | None = None
+    batching_seen: int | None = None
 
 
 @dataclass(frozen=True)

@@ -107,3 +107,25 @@ def test_a_counter_that_wrapped_is_unwrapped(tmp_path: Path) -> None:
     assert energy.used_joules(counter, 9.0, 1.0) == pytest.approx(2.0)
     with pytest.raises(ValueError, match="backwards"):
         energy.used_joules(energy.NvmlCounter(0, "y"), 9.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("controllers", "place", "text"),
+    [
+        ("", "a/b", "nr_periods 9\nnr_throttled 4\nthrottled_usec 2500\n"),
+        ("cpu,cpuacct", "cpu/a/b", "nr_periods 9\nnr_throttled 4\nthrottled_time 2500000\n"),
+    ],
+)
+def test_how_long_a_quota_held_back_is_read_from_both_versions_of_control_groups(tmp_path, controllers, place, text):
+    directory = tmp_path / "root" / place
+    directory.mkdir(parents=True)
+    (directory / "cpu.stat").write_text(text)
+    (directory.parent / "cpu.stat").write_text("nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n")
+    (tmp_path / "membership").write_text(f"{0 if not controllers else 3}:{controllers}:/a/b\n")
+    assert cgroup.cpu_throttled(tmp_path / "root", tmp_path / "membership") == cgroup.Throttled(4, 2500)
+
+
+def test_where_no_quota_is_counted_nothing_is_known_of_it(tmp_path):
+    (tmp_path / "cpu.stat").write_text("usage_usec 5\nuser_usec 3\n")
+    (tmp_path / "membership").write_text("0::/\n")
+    assert cgroup.cpu_throttled(tmp_path, tmp_path / "membership") is None

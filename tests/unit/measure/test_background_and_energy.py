@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from paredown.machine.cgroup import Throttled
 from paredown.measure import energy
 from paredown.measure.background import Busy, background_load, read_busy, throttling_note
 
@@ -29,6 +30,46 @@ def test_throttling_is_said_only_when_it_happened() -> None:
     assert throttling_note(Busy(1, 1, 1, 3), Busy(2, 2, 2, 5)) == "the processor was throttled for heat 2 times"
     assert throttling_note(Busy(1, 1, 1, 3), Busy(2, 2, 2, 3)) == ""
     assert throttling_note(Busy(1, 1, 1, None), Busy(2, 2, 2, None)) == ""
+
+
+def test_a_quota_that_stopped_the_container_is_told_with_its_time() -> None:
+    before, after = Busy(1, 1, 1, None, quota=Throttled(4, 100_000)), Busy(9, 9, 9, None, quota=Throttled(7, 1_350_000))
+
+    assert throttling_note(before, after) == "the container's CPU quota stopped it in 3 periods, 1.25 s in all"
+    assert throttling_note(before, before) == ""
+
+
+@pytest.mark.parametrize(("stolen", "told"), [(2, False), (3, True)])
+def test_time_given_to_other_machines_is_told_from_two_percent_on(stolen: int, told: bool) -> None:
+    note = throttling_note(Busy(0, 0, 0, None, 50), Busy(100, 50, 10, None, 50 + stolen))
+
+    assert ("other machines" in note) is told
+
+
+@pytest.mark.parametrize(("end_khz", "told"), [(2_800_000, False), (2_600_000, True)])
+def test_a_clock_that_fell_by_a_tenth_is_told(end_khz: int, told: bool) -> None:
+    before, after = (Busy(1, 1, 1, None, frequency_khz=khz) for khz in (3_000_000, end_khz))
+
+    assert ("2.60 GHz at the end and at 3.00 GHz at the beginning" in throttling_note(before, after)) is told
+
+
+def test_everything_that_was_seen_is_told() -> None:
+    before = Busy(0, 0, 0, 1, 0, Throttled(0, 0), 3_000_000)
+    after = Busy(100, 80, 10, 2, 9, Throttled(1, 20_000), 2_000_000)
+
+    assert len(throttling_note(before, after).split("; ")) == 4
+
+
+def test_steal_and_frequency_are_read_from_the_kernel(tmp_path: Path) -> None:
+    (tmp_path / "stat").write_text("cpu  10 1 5 80 4 0 0 7 0 0\n")
+    for core, khz in enumerate((2_000_000, 3_100_000)):
+        place = tmp_path / f"cpu{core}" / "cpufreq"
+        place.mkdir(parents=True)
+        (place / "scaling_cur_freq").write_text(f"{khz}\n")
+    found = read_busy([], tmp_path, tmp_path)
+
+    assert found is not None
+    assert (found.steal_ticks, found.frequency_khz, found.all_busy_ticks) == (7, 3_100_000, 23)
 
 
 def test_ticks_are_read_from_the_kernel_tables(tmp_path: Path) -> None:

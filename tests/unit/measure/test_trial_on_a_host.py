@@ -60,3 +60,11 @@ def test_a_process_that_dies_is_an_error_and_is_gone(tmp_path: Path) -> None:
     script = FakeScript(faults=Faults(die_after_tokens=1))
     with pytest.raises(EngineDied):
         trial.run(starter(tmp_path, script), "fake", [CHAT], TrialSettings(blocks=1))
+
+
+def test_requests_that_were_computed_together_are_counted_and_no_more_than_were_in_flight(tmp_path: Path) -> None:
+    crowd = Traffic("crowd", "", "closed_loop", CHAT.requests, {"concurrency": 3})
+    alone, together = trial.run(starter(tmp_path, SCRIPT), "fake", [CHAT, crowd], TrialSettings(blocks=1))
+
+    assert alone.batching_seen == 1
+    assert together.batching_seen in (2, 3)
