@@ -13,6 +13,7 @@ from paredown.records.figure import Figure
 from paredown.records.measurement import Capacity, Curve, MeasuredTraffic, Measurement, Profile
 from paredown.report import units
 from paredown.report.measurement import figure_rows, headline, rows
+from paredown.report.measurement.load_curve import with_load_curves
 
 BADGE_STYLES = {"ship": "bold green", "missed": "bold red", "investigate": "bold yellow"}
 OUTCOME_STYLES = {"met": "green", "mixed": "yellow", "missed": "red", "void": "dim"}
@@ -27,6 +28,7 @@ def show(measurement: Measurement, console: Console, paths: Sequence[tuple[str, 
     No figure is cut: a table drops its last columns, and names them, before a figure would not fit. Names and server
     texts are printed as text: neither console markup nor escape sequences in them act.
     """
+    measurement = with_load_curves(measurement)
     badge = headline.badge(measurement)
     title = _text(f"  {measurement.subject} on {measurement.engine}", "bold")
     console.print(Text.assemble(Text(badge.words, BADGE_STYLES[badge.class_]), title))

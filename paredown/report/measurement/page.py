@@ -16,8 +16,11 @@ from paredown.report.charts.parts import cell
 from paredown.report.drawings import Chart
 from paredown.report.html import assets, environment, policy
 from paredown.report.measurement import curve_drawings, drawings, figure_rows, headline, rows, traffic_drawings
+from paredown.report.measurement.load_curve import with_load_curves
 
-OWN_CURVES = ("load", "context_length", "kv_pressure", "prefix_cache")
+MANY_TRAFFICS = 4
+"""With more, what was measured under each is folded."""
+
 CURVE_TITLES = {
     "load": "Load",
     "context_length": "Context length",
@@ -60,6 +63,7 @@ class CapacityPart:
 
 def html(measurement: Measurement) -> str:
     """The whole page. Opens from a file and loads nothing; only sections that have content are there."""
+    measurement = with_load_curves(measurement)
     css, js = assets()["report.css"], assets()["report.js"]
     first = headline.shown_first(measurement)
     memory = rows.memory_rows(measurement.traffics)
@@ -76,6 +80,7 @@ def html(measurement: Measurement) -> str:
         first=first,
         tiles=headline.tiles(first) if first else (),
         glance=[(t, headline.tiles(t)) for t in measurement.traffics] if len(measurement.traffics) > 1 else [],
+        fold=len(measurement.traffics) > MANY_TRAFFICS,
         looked_at=headline.LOOKED_AT_FIRST,
         traffics=[_traffic(t, f"traffic-{i}") for i, t in enumerate(measurement.traffics)],
         curves=curves,

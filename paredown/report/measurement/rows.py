@@ -235,9 +235,11 @@ def _memory_row(traffic: MeasuredTraffic, figure: Figure, peak: float) -> Memory
     why = f"with what was not separated: {', '.join(unknown)}" if unknown else "runtime, libraries and buffers"
     parts.append(MemoryPart("Rest", "rest", max(0.0, peak - known), why))
     remarks = [figure.note] if figure.note else []
-    per_token = next((m.kv_bytes_per_token for m in sampled if m.kv_bytes_per_token is not None), None)
-    if per_token is not None:
-        remarks.append(f"the KV cache takes {units.size(per_token)} a token")
+    per_token = figure_of(traffic.figures, "kv_bytes_per_token")
+    counted = next((m.kv_bytes_per_token for m in sampled if m.kv_bytes_per_token is not None), None)
+    size = per_token.value if per_token is not None and per_token.value is not None else counted
+    if size is not None:
+        remarks.append(f"the KV cache takes {units.size(size)} a token")
     return MemoryRow(traffic.traffic, peak, tuple(parts), max(0.0, known - peak), tuple(remarks))
 
 

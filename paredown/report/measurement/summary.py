@@ -7,12 +7,14 @@ from paredown.records.measurement import Curve, Measurement, Profile
 from paredown.report import units
 from paredown.report.markdown import code, escape, table
 from paredown.report.measurement import figure_rows, headline, rows
+from paredown.report.measurement.load_curve import with_load_curves
 
 OPERATORS = 5
 
 
 def markdown(measurement: Measurement) -> str:
     """The whole document, ending with a newline. Names and server texts are escaped."""
+    measurement = with_load_curves(measurement)
     parts = [
         *_headline(measurement),
         *_traffics(measurement),
