@@ -9,12 +9,14 @@ from paredown.profile.driving import Around, quiet
 
 
 def nvtx(device: str) -> Around:
-    """Ranges on an NVIDIA device; nothing elsewhere, or where torch is not installed in the engine's environment."""
+    """Ranges on an NVIDIA device; nothing elsewhere, or where the engine's environment has no torch that knows one."""
     if not device.startswith("cuda"):
         return quiet
     try:
         import torch
     except ImportError:
+        return quiet
+    if not torch.cuda.is_available():
         return quiet
 
     @contextlib.contextmanager
