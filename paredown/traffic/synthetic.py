@@ -17,7 +17,8 @@ from paredown.records.traffic import Message, TrafficRequest
 from paredown.traffic.tokens import Tokens
 from paredown.traffic.vocabulary import Vocabulary, encode, measure
 
-MOST_OPENINGS = 1024
+# How many beginnings are looked for: fewer for the few prompts of a curve, whose server may have to be asked.
+FEW_OPENINGS, MOST_OPENINGS = 64, 1024
 MENDS = 24
 
 
@@ -56,7 +57,7 @@ class _Made:
 
 def shortest(tokens: Tokens) -> int:
     """Tokens of the shortest prompt that can be made: the chat template and one word."""
-    return measure(tokens, 1).shortest
+    return measure(tokens, FEW_OPENINGS).shortest
 
 
 def make(
@@ -76,7 +77,7 @@ def make(
                    included; what lies behind the last one is the request's own
     Raises UserError for a length below `shortest`, and when the tokenizer cannot be made to give a length.
     """
-    vocabulary = measure(tokens, min(len(lengths), MOST_OPENINGS))
+    vocabulary = measure(tokens, FEW_OPENINGS if len(lengths) <= FEW_OPENINGS else MOST_OPENINGS)
     outputs = [output_tokens] * len(lengths) if isinstance(output_tokens, int) else output_tokens
     tree = _Tree()
     requests = []

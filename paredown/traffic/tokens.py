@@ -11,7 +11,10 @@ class Tokens(Protocol):
     """The model's own tokenizer with its chat template: `hosts.tokenizer.LoadedTokenizer`, or a server's /tokenize.
 
     context_length: positions of the model; None = not known
+    Compared by identity, so that what was found out of one is not asked again.
     """
+
+    def __hash__(self) -> int: ...
 
     @property
     def context_length(self) -> int | None: ...

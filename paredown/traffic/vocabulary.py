@@ -21,6 +21,8 @@ GROUP = 8
 # Enough that random text does not repeat itself, few enough for a server to be asked about.
 MOST_PIECES = 512
 FEWEST_OF_ONE_TOKEN = 64
+# After so many words none of which is one token, the others are not asked about.
+TRIED = 128
 _PROBES = ("river", "Maple", "7 boats", "zip!")
 
 
@@ -71,9 +73,11 @@ def encode(tokens: Tokens, text: str) -> tuple[int, ...]:
     return tokens.encode_conversation([{"role": "user", "content": text}])
 
 
+@functools.lru_cache(maxsize=8)
 def measure(tokens: Tokens, openings: int) -> Vocabulary:
     """Ask the tokenizer what words cost. `openings`: how many different beginnings are wanted (fewer may be found).
 
+    Kept for each tokenizer, because asking a server takes hundreds of round trips.
     Raises UserError when the template does not show the content.
     """
     probes = [encode(tokens, text) for text in _PROBES]
@@ -101,9 +105,11 @@ def _common(a: Sequence[int], b: Sequence[int]) -> int:
 
 def _openings(tokens: Tokens, head: int, tail: int, wanted: int) -> tuple[tuple[str, ...], int]:
     """Texts with different first tokens, all of the smallest length that there is, and that length."""
-    candidates = (*words(), *(word.capitalize() for word in words()), *string.ascii_letters, *string.digits)
     by_length: dict[int, dict[int, str]] = {}
-    for text in candidates:
+    spoken = (*words(), *(word.capitalize() for word in words()))
+    for number, text in enumerate((*spoken, *string.ascii_letters, *string.digits)):
+        if TRIED <= number < len(spoken) and 1 not in by_length:
+            continue  # to this tokenizer words are longer than one token, letters perhaps are not
         ids = encode(tokens, text)
         length = len(ids) - head - tail
         if length > 0:
@@ -126,7 +132,7 @@ def _pieces_of_one_token(tokens: Tokens, anchor: str, tail: int) -> tuple[str, .
             added = ids[len(ids) - tail - len(group) : len(ids) - tail]
             for token, piece in zip(added, group, strict=True):
                 found.setdefault(token, piece)
-        if len(found) >= MOST_PIECES or (at >= 16 * GROUP and not found):
+        if len(found) >= MOST_PIECES or (at >= TRIED and not found):
             break
     return tuple(found.values())
 
