@@ -6,6 +6,7 @@ what cannot be sent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from paredown import registry
@@ -21,6 +22,9 @@ from paredown.traffic.sources import builtin_names
 from paredown.traffic.tokens import Tokens
 
 __all__ = ["Tokens", "builtin_names", "check", "load", "read"]
+
+# So many equal characters at the beginning are more than the block of tokens (16) that prefix caches go by.
+ALIKE = 200
 
 
 @dataclass(frozen=True)
@@ -128,9 +132,15 @@ def _traffic(
         load_shape=sent.shape.name,
         requests=requests,
         options=sent.options,
-        cache=reading.cache or ("shared" if any(row.blocks for row in rows) else "cold"),
+        cache=reading.cache or ("shared" if _share_beginnings(rows) else "cold"),
         notes=ledger.notes(),
     )
+
+
+def _share_beginnings(rows: Sequence[Row]) -> bool:
+    """Whether the file has prompts that begin alike: by their block ids, or by their texts (a system prompt …)."""
+    texts = ["\n".join(message.content for message in row.messages)[:ALIKE] for row in rows if row.messages]
+    return any(row.blocks for row in rows) or len(set(texts)) < len(texts)
 
 
 def _room(rows: list[Row], tokenizer: Tokens | None) -> Room:

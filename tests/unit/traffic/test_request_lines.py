@@ -101,6 +101,16 @@ def test_a_log_written_when_requests_ended_is_sorted_by_arrival(write: Write) ->
     assert [(r.messages[0].content, r.at_s) for r in traffic.requests] == [("a", 0), ("b", 1), ("c", 18)]
 
 
+def test_prompts_of_a_log_that_begin_alike_are_not_taken_for_a_cold_cache(write: Write) -> None:
+    system = {"role": "system", "content": "You help people who have questions about their tickets. " * 4}
+    lines = [{"time": n, "messages": [system, {"role": "user", "content": f"Question {n}"}]} for n in range(2)]
+    others = [{"time": n, "prompt": f"{n} is another beginning. " * 20} for n in range(2)]
+
+    assert read(None, write, *lines).cache == "shared"
+    assert read(None, write, *lines, options=":cache=warm").cache == "warm"
+    assert read(None, write, *others).cache == "cold"
+
+
 def test_lines_without_times_are_sent_one_after_the_other(write: Write) -> None:
     traffic = read(None, write, {"prompt": "a"}, {"prompt": "b"})
 
