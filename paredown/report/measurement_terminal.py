@@ -13,7 +13,7 @@ from paredown.records.figure import Figure
 from paredown.records.measurement import Capacity, Curve, MeasuredTraffic, Measurement, Profile
 from paredown.report import units
 from paredown.report.measurement import figure_rows, headline, rows
-from paredown.report.measurement.load_curve import with_load_curves
+from paredown.report.measurement.load_curve import steps_of_sweeps, with_load_curves
 
 BADGE_STYLES = {"ship": "bold green", "missed": "bold red", "investigate": "bold yellow"}
 OUTCOME_STYLES = {"met": "green", "mixed": "yellow", "missed": "red", "void": "dim"}
@@ -28,7 +28,6 @@ def show(measurement: Measurement, console: Console, paths: Sequence[tuple[str, 
     No figure is cut: a table drops its last columns, and names them, before a figure would not fit. Names and server
     texts are printed as text: neither console markup nor escape sequences in them act.
     """
-    measurement = with_load_curves(measurement)
     badge = headline.badge(measurement)
     title = _text(f"  {measurement.subject} on {measurement.engine}", "bold")
     console.print(Text.assemble(Text(badge.words, BADGE_STYLES[badge.class_]), title))
@@ -42,13 +41,17 @@ def show(measurement: Measurement, console: Console, paths: Sequence[tuple[str, 
     first = headline.shown_first(measurement)
     if first is not None:
         _print_headline(first, console)
+    swept = steps_of_sweeps(measurement)
     for traffic in measurement.traffics:
-        _print_traffic(traffic, console)
+        if traffic.traffic not in swept:
+            _print_traffic(traffic, console)
     _print_not_measured(measurement.traffics, console)
-    for curve in measurement.curves:
+    for curve in with_load_curves(measurement).curves:
         _print_curve(curve, console)
     for found in measurement.capacities:
         _print_capacity(found, console)
+    if swept:
+        console.print(_text("The report has every figure of each step (--run-dir DIR), and so has --json.", "dim"))
     _print_memory(measurement, console)
     if measurement.profile:
         _print_profile(measurement.profile, console)
@@ -73,7 +76,7 @@ def _print_traffic(traffic: MeasuredTraffic, console: Console) -> None:
     _heading(f"{traffic.traffic}: {traffic.summary}", console)
     console.print(_text(headline.setting(traffic), "dim"))
     if traffic.void:
-        console.print(_text(f"Void, so its figures are not shown here: {traffic.void}.", "red"))
+        console.print(_text(f"Void, so its figures are not shown here: {headline.reason(traffic.void)}.", "red"))
         return
     if traffic.failures:
         console.print(_text(f"{headline.failed_text(traffic)}; they are in no latency.", "yellow"))
@@ -135,7 +138,9 @@ def _print_curve(curve: Curve, console: Console) -> None:
         _print_fitting([curve.axis, *found.columns], lines, console)
     for row in found.rows:
         missing = [cell.value for cell in row.cells if cell.state == "missing"]
-        for sentence in dict.fromkeys([*row.outcome, *missing]):
+        # Why a point is void stands in the headline.
+        told = [sentence for sentence in row.outcome if not (row.void and sentence.startswith("void: "))]
+        for sentence in dict.fromkeys([*told, *missing]):
             console.print(_text(f"{row.label}: {sentence}", "dim"))
 
 

@@ -43,27 +43,27 @@ def draw(
     curves: Sequence[Curve],
     width: float = 327,
     height: float = 230,
-    percentiles: Sequence[Percentile] = (),
+    percentiles: Sequence[Percentile] | None = None,
 ) -> Markup:
     """Empirical distribution functions over a logarithmic time axis. `curves` hold positive samples.
 
-    Marks `percentiles` with their limits, and the medians of the curves where none are given.
+    Marks `percentiles` with their limits; None = the medians of the curves, without.
     """
     left, right, top, bottom = 42.0, width - 12, 30.0, height - 46
-    limits = [v for p in percentiles for v in (p.low, p.high) if v is not None]
+    limits = [v for p in percentiles or () for v in (p.low, p.high) if v is not None]
     every = [s for s in [*(s for curve in curves for s in curve.seconds), *limits] if s > 0]
     low, high = log_domain(every, 1.1)
     across = Scale(low, high, left, right, log=True)
     up = Scale(0, 1, bottom, top)
     description = "; ".join(f"{c.name}: {len(c.seconds)} samples, median {duration(median(c.seconds))}" for c in curves)
-    description = "; ".join([description, *(p.tip for p in percentiles)])
+    description = "; ".join([description, *(p.tip for p in percentiles or ())])
     steps = [_steps(curve.seconds, across, up) for curve in curves]
     return frame(
         identity, title, description, width, height,
         x_axis(across, bottom, top, lambda v: tick(duration(v)), f"{title} (logarithmic)", 5),
         y_axis(up, left, right, lambda share: f"{100 * share:.0f} %", "share at most this long", 5),
         *(path(corners, f"curve {curve.class_}") for corners, curve in zip(steps, curves, strict=True)),
-        *(_percentiles(percentiles, steps, across, up) if percentiles else _medians(curves, across, up)),
+        *(_percentiles(percentiles, steps, across, up) if percentiles is not None else _medians(curves, across, up)),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from paredown.report import units
 from paredown.report.charts import curve as curve_chart
 from paredown.report.charts.curve import Axis, Place, Series
 from paredown.report.drawings import Chart, both
-from paredown.report.measurement.headline import title
+from paredown.report.measurement.headline import reason, title
 
 WIDE_RANGE = 20.0
 """Latencies that differ by more than this are drawn on a logarithmic axis."""
@@ -135,7 +135,7 @@ def _usable(point: CurvePoint, name: str) -> Figure | None:
 
 def _why(point: CurvePoint, name: str) -> str:
     if point.void:
-        return f"void, {point.void}"
+        return f"void, {reason(point.void)}"
     figure = point.figure(name)
     return units.missing_text((figure.missing if figure else "") or point.outcome)
 

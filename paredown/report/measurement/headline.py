@@ -10,6 +10,7 @@ from paredown.records.measurement import MeasuredTraffic, Measurement
 from paredown.report import units
 from paredown.report.rows import Badge
 
+ENDPOINT = "endpoint"
 LOOKED_AT_FIRST = {
     "ttft_p50": "Time to first token, p50",
     "ttft_p95": "Time to first token, p95",
@@ -67,13 +68,22 @@ def badge(measurement: Measurement) -> Badge:
 
 def warnings(measurement: Measurement) -> tuple[str, ...]:
     """What must be read before any figure: void traffics, void points, failures, cautions."""
-    found = [f"{t.traffic} is void and its figures may not be used: {t.void}." for t in measurement.traffics if t.void]
+    found = [
+        f"{t.traffic} is void and its figures may not be used: {reason(t.void)}."
+        for t in measurement.traffics
+        if t.void
+    ]
     for curve in measurement.curves:
-        void = [f"{p.label} ({p.void})" for p in curve.points if p.void]
+        void = [f"{p.label} ({reason(p.void)})" for p in curve.points if p.void]
         if void:
             found.append(f"{title(curve.name)}: void at {', '.join(void)}.")
     found += [f"Under {t.traffic}, {failed_text(t)}." for t in measurement.traffics if t.failures]
     return (*found, *measurement.cautions)
+
+
+def reason(void: str) -> str:
+    """Why something is void, without the full stop, so that it can stand within a sentence."""
+    return void.rstrip(".")
 
 
 def failed_text(traffic: MeasuredTraffic) -> str:
@@ -126,12 +136,12 @@ def setting(traffic: MeasuredTraffic) -> str:
 
 
 def where(measurement: Measurement) -> str:
-    """On what and when, in a sentence."""
+    """On what and when, in a sentence; a server that somebody else runs is measured from this machine."""
     machine = measurement.machine
     if machine is None:
         return f"Measured {_at(measurement)}; the machine of the server is not known."
     parts = [machine.processor, *(gpu.name for gpu in machine.accelerators)]
-    return f"Measured {_at(measurement)} on {' with '.join(parts)}."
+    return f"Measured {_at(measurement)} {'from' if measurement.engine == ENDPOINT else 'on'} {' with '.join(parts)}."
 
 
 def _at(measurement: Measurement) -> str:

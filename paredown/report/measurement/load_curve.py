@@ -15,12 +15,21 @@ def with_load_curves(measurement: Measurement) -> Measurement:
     """The measurement with a `load` curve for each sweep in it, unless it has one already."""
     if any(curve.name == "load" for curve in measurement.curves):
         return measurement
-    sweeps: dict[tuple[str, str], list[MeasuredTraffic]] = {}
+    found = [curve for name, steps in _sweeps(measurement) if (curve := _curve(name, steps)) is not None]
+    return replace(measurement, curves=(*found, *measurement.curves)) if found else measurement
+
+
+def steps_of_sweeps(measurement: Measurement) -> frozenset[str]:
+    """Names of the traffics that a curve of `with_load_curves` shows."""
+    drawn = [steps for name, steps in _sweeps(measurement) if _curve(name, steps) is not None]
+    return frozenset(step.traffic for steps in drawn for step in steps)
+
+
+def _sweeps(measurement: Measurement) -> list[tuple[str, list[MeasuredTraffic]]]:
+    found: dict[tuple[str, str], list[MeasuredTraffic]] = {}
     for traffic in measurement.traffics:
-        sweeps.setdefault((_swept(traffic), traffic.load_shape), []).append(traffic)
-    found = [_curve(name, steps) for (name, _), steps in sweeps.items() if name and len(steps) >= FEWEST]
-    drawn = [curve for curve in found if curve is not None]
-    return replace(measurement, curves=(*drawn, *measurement.curves)) if drawn else measurement
+        found.setdefault((_swept(traffic), traffic.load_shape), []).append(traffic)
+    return [(name, steps) for (name, _), steps in found.items() if name and len(steps) >= FEWEST]
 
 
 def _swept(traffic: MeasuredTraffic) -> str:
@@ -35,7 +44,8 @@ def _curve(name: str, steps: Sequence[MeasuredTraffic]) -> Curve | None:
         numbers = [float(load) for load in loads if isinstance(load, int | float)]
         if len(numbers) == len(steps) and len(set(numbers)) == len(steps):
             placed = sorted(zip(numbers, steps, strict=True), key=lambda pair: pair[0])
-            return Curve("load", axis, unit, tuple(_point(x, step) for x, step in placed), (f"the steps of {name}",))
+            notes = dict.fromkeys([f"the steps of {name}", *(note for step in steps for note in step.notes)])
+            return Curve("load", axis, unit, tuple(_point(x, step) for x, step in placed), tuple(notes))
     return None
 
 

@@ -16,10 +16,10 @@ from paredown.report.charts.parts import cell
 from paredown.report.drawings import Chart
 from paredown.report.html import assets, environment, policy
 from paredown.report.measurement import curve_drawings, drawings, figure_rows, headline, rows, traffic_drawings
-from paredown.report.measurement.load_curve import with_load_curves
+from paredown.report.measurement.load_curve import steps_of_sweeps, with_load_curves
 
 MANY_TRAFFICS = 4
-"""With more, what was measured under each is folded."""
+"""With more, and for the steps of a sweep, what was measured under each is folded."""
 
 CURVE_TITLES = {
     "load": "Load",
@@ -63,11 +63,10 @@ class CapacityPart:
 
 def html(measurement: Measurement) -> str:
     """The whole page. Opens from a file and loads nothing; only sections that have content are there."""
-    measurement = with_load_curves(measurement)
     css, js = assets()["report.css"], assets()["report.js"]
     first = headline.shown_first(measurement)
     memory = rows.memory_rows(measurement.traffics)
-    curves = tuple(_curve(curve, f"curve-{i}") for i, curve in enumerate(measurement.curves))
+    curves = tuple(_curve(curve, f"curve-{i}") for i, curve in enumerate(with_load_curves(measurement).curves))
     page = environment().get_template("measurement.html.j2")
     return page.render(
         m=measurement,
@@ -80,7 +79,7 @@ def html(measurement: Measurement) -> str:
         first=first,
         tiles=headline.tiles(first) if first else (),
         glance=[(t, headline.tiles(t)) for t in measurement.traffics] if len(measurement.traffics) > 1 else [],
-        fold=len(measurement.traffics) > MANY_TRAFFICS,
+        folded=_folded(measurement),
         looked_at=headline.LOOKED_AT_FIRST,
         traffics=[_traffic(t, f"traffic-{i}") for i, t in enumerate(measurement.traffics)],
         curves=curves,
@@ -96,6 +95,12 @@ def html(measurement: Measurement) -> str:
         cell=cell,
         quartiles=drawings.quartiles,
     )
+
+
+def _folded(measurement: Measurement) -> frozenset[str]:
+    if len(measurement.traffics) > MANY_TRAFFICS:
+        return frozenset(traffic.traffic for traffic in measurement.traffics)
+    return steps_of_sweeps(measurement)
 
 
 def _traffic(traffic: MeasuredTraffic, identity: str) -> TrafficPart:

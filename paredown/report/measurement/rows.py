@@ -9,7 +9,7 @@ from paredown.records.events import Memory
 from paredown.records.figure import Figure
 from paredown.records.measurement import Capacity, CapacityPoint, Curve, CurvePoint, MeasuredTraffic, OperatorTable
 from paredown.report import units
-from paredown.report.measurement.headline import figure_of, meaning
+from paredown.report.measurement.headline import figure_of, meaning, reason
 
 COLUMNS = {
     "load": ("output_throughput", "ttft_p50", "ttft_p95", "goodput", "tpot_p95"),
@@ -77,7 +77,7 @@ def _spread_first(names: Sequence[str]) -> list[str]:
 
 
 def _point_row(point: CurvePoint, columns: Sequence[str]) -> PointRow:
-    outcome = [f"void: {point.void}"] if point.void else []
+    outcome = [f"void: {reason(point.void)}"] if point.void else []
     outcome += [point.outcome] if point.outcome else []
     if point.failures:
         classes = ", ".join(f"{count} {name}" for name, count in sorted(point.failures.items()))

@@ -14,11 +14,10 @@ OPERATORS = 5
 
 def markdown(measurement: Measurement) -> str:
     """The whole document, ending with a newline. Names and server texts are escaped."""
-    measurement = with_load_curves(measurement)
     parts = [
         *_headline(measurement),
         *_traffics(measurement),
-        *(part for curve in measurement.curves for part in _curve(curve)),
+        *(part for curve in with_load_curves(measurement).curves for part in _curve(curve)),
         *_capacities(measurement),
         *_memory(measurement),
         *(_profile(measurement.profile) if measurement.profile else []),

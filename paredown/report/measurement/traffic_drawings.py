@@ -21,11 +21,12 @@ NOTABLE_QUEUE = 1.02
 
 @dataclass(frozen=True)
 class Distribution:
-    """A drawn distribution. remark: percentiles that are not marked, and why; queued: whether both curves are there."""
+    """A drawn distribution. remark: percentiles that are not marked, and why; queued: both curves are there."""
 
     title: str
     drawn: Chart
     remark: str
+    marked: bool
     queued: bool = False
 
 
@@ -67,13 +68,9 @@ def _distribution(
             continue
         tip = f"{figure.name}: {units.figure_text(figure)} ({units.spread_text(figure)})"
         marks.append(latency.Percentile(statistic, "choice", share, figure.value, figure.low, figure.high, tip))
-    remark = (
-        f"Not marked: {', '.join(left_out)}, which {'these samples do' if left_out else ''} not bound."
-        if left_out
-        else ""
-    )
+    remark = f"Not marked: {', '.join(left_out)}, which these samples do not bound." if left_out else ""
     drawn = both(lambda i, width: latency.draw(i, name, curves, width, 240, marks), identity, 500)
-    return Distribution(name, drawn, remark, queued)
+    return Distribution(name, drawn, remark, bool(marks), queued)
 
 
 @dataclass(frozen=True)

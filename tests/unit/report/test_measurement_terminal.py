@@ -88,3 +88,17 @@ def test_there_is_no_colour_in_a_file(everything):
 
 def test_a_minimal_measurement_is_short(minimal):
     assert len(shown(minimal).splitlines()) < 40
+
+
+def test_the_steps_of_a_sweep_are_one_table(everything):
+    chat = everything.traffics[0]
+    steps = tuple(replace(chat, traffic=f"chat, {r}/s", load_shape="poisson", options={"rate": r}) for r in (1.0, 2.0))
+    text = shown(replace(everything, traffics=steps, curves=(), profile=None, capacities=()))
+    assert "chat, 1.0/s: 60 short questions" not in text
+    assert re.search(r"^2.0/s +27.3 tok/s", text, re.MULTILINE)
+    assert "every figure of each step" in text
+
+
+def test_why_a_point_is_void_is_said_once(everything):
+    flat = " ".join(shown(replace(everything, traffics=everything.traffics[:1])).split())
+    assert flat.count("requests were sent late") == 1

@@ -27,6 +27,14 @@ def test_a_percentile_that_the_samples_do_not_bound_is_not_marked_and_is_named(e
     assert first.remark == "Not marked: p95, which these samples do not bound."
 
 
+def test_where_no_percentile_is_bounded_no_dot_is_drawn(everything):
+    chat = everything.traffics[0]
+    unbounded = tuple(replace(f, low=None, high=None) for f in chat.figures)
+    first = traffic_drawings.distributions(replace(chat, figures=unbounded), "t")[0]
+    assert tips(first.drawn.wide) == []
+    assert (first.marked, first.remark) == (False, "Not marked: p50, p95, which these samples do not bound.")
+
+
 def test_without_raw_events_there_is_neither_distribution_nor_timeline(minimal):
     assert traffic_drawings.distributions(minimal.traffics[0], "t") == ()
     assert traffic_drawings.over_time(minimal.traffics[0], "t") is None

@@ -48,3 +48,8 @@ def test_a_void_tile_says_that_it_may_not_be_used(everything):
 )
 def test_a_failure_class_is_explained_where_it_is_known(failure, words):
     assert headline.meaning(failure) == words
+
+
+def test_a_server_of_somebody_else_is_measured_from_this_machine(everything):
+    assert "14:12:09+01:00 on Example processor" in headline.where(everything)
+    assert "14:12:09+01:00 from Example processor" in headline.where(replace(everything, engine="endpoint"))

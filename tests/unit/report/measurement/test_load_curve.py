@@ -33,6 +33,11 @@ def test_why_a_step_is_void_stays_with_its_point(everything):
     assert [(p.void, p.failures) for p in curve.points] == [("", {}), ("late", {"timeout": 1})]
 
 
+def test_notes_of_the_steps_stand_once_at_the_curve(everything):
+    noted = tuple(replace(step, notes=("clipped",)) for step in steps(everything, "rate", 1.0, 2.0))
+    assert swept(everything, noted)[0].notes == ("the steps of chat", "clipped")
+
+
 def test_traffics_that_are_no_steps_make_no_curve(everything):
     assert swept(everything, everything.traffics) == ()
     assert swept(everything, steps(everything, "rate", 1.0)) == ()
