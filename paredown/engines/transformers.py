@@ -162,6 +162,9 @@ class Generation:
         cache = DynamicCache(config=self._model.config)
         ids = torch.tensor([request.prompt_ids], device=self._model.device)
         logits = self._model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits
+        for layer in cache.layers:
+            if layer.is_sliding:  # a view of the whole prompt: a copy lets the rest of it go
+                layer.keys, layer.values = layer.keys.clone(), layer.values.clone()
         row = _Row(request, int(logits[0, -1].argmax()), len(request.prompt_ids), padding=0)
         reason = _finish_reason(row)
         if not reason:

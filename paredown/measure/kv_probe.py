@@ -2,7 +2,8 @@
 
 While decoding, weights and work space stay as they are, so that growth is the cache's. An engine that reserves its
 cache in advance does not grow, and then the part is not separated; one that keeps freed memory for later grows less
-than its cache, so the figure is a lower bound. Where an engine counts its cache itself, its count is the figure.
+than its cache, and one whose other memory grows too (seen with OpenVINO) grows more. So where an engine counts its
+cache itself, its count is the figure.
 """
 
 from __future__ import annotations
@@ -48,6 +49,6 @@ def probe_kv_cache(sampler: MemorySampler, processes: Iterable[int], answer: Cal
     if grown is None:
         return KvProbe(None, f"memory did not grow steadily over {events.output_tokens} decoded tokens")
     tokens = events.output_tokens
-    note = f"growth over {tokens} decoded tokens, at least: memory freed before may be used again"
+    note = f"growth over {tokens} decoded tokens, near: freed memory may be used again, other memory may grow too"
     # The first token was there when the growth began.
     return KvProbe(grown, note, tokens - 1)

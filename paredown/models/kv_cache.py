@@ -32,11 +32,14 @@ ALTERNATING = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "cohere2": 4, "gpt_os
 
 ELEMENT_BYTES = {
     "float32": 4.0, "f32": 4.0, "float16": 2.0, "f16": 2.0, "bfloat16": 2.0, "bf16": 2.0, "F32": 4.0, "F16": 2.0,
-    "BF16": 2.0, "fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0,
+    "BF16": 2.0, "FLOAT": 4.0, "FLOAT16": 2.0, "BFLOAT16": 2.0, "fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0,
 }  # fmt: skip
 OPTIONS_OF_THE_CACHE = ("kv_cache_precision", "kv_cache_dtype", "dtype")
 SCALE_BYTES = 8
-"""Quantized to 8 bits: a scale and a zero point in fp32 for each head and position, for keys and for values."""
+BLOCK_POSITIONS = 32
+"""Stored in 8 bits, OpenVINO keeps a scale and a zero point in fp32: for keys by channel and block of positions, for
+values by head and position.
+"""
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,8 @@ def element_bytes(facts: ModelFacts, artifact: Artifact | None, options: Options
     """
     for name in OPTIONS_OF_THE_CACHE:
         chosen = options.get(name)
-        if chosen in {"u8", "int8"}:
-            return 1.0 + SCALE_BYTES / facts.head_dim
+        if chosen == "u8":
+            return 1.0 + (SCALE_BYTES / BLOCK_POSITIONS + SCALE_BYTES / facts.head_dim) / 2
         if chosen not in {None, "auto"}:
             return ELEMENT_BYTES.get(str(chosen))
     sizes: dict[str, int] = {}

@@ -114,16 +114,19 @@ def test_the_engines_option_decides_the_type_of_keys_and_values(tmp_path: Path) 
 
     assert element_bytes(found, None, {"kv_cache_precision": "f16", "dtype": "float32"}) == 2.0
     assert element_bytes(found, None, {"dtype": "float32"}) == 4.0
-    assert element_bytes(found, None, {"kv_cache_precision": "u8"}) == 1.0 + 8 / 16  # scale and zero point a head
+    # A scale and a zero point of 4 bytes each: for keys once in 32 positions, for values once in 16 values of a head.
+    assert element_bytes(found, None, {"kv_cache_precision": "u8"}) == 1.0 + (8 / 32 + 8 / 16) / 2
     assert element_bytes(found, None, {"kv_cache_dtype": "of the future"}) is None
 
 
 def test_without_an_option_it_is_the_type_of_the_plain_weights(tmp_path: Path) -> None:
     found = facts(tmp_path)
     packed = (TensorGroup("U4", 1, 100, 50), TensorGroup("F32", 1, 3, 12), TensorGroup("BF16", 1, 1, 2))
+    onnx = (TensorGroup("UINT8", 1, 100, 50), TensorGroup("FLOAT", 1, 3, 12))
 
     assert found.dtype == "bfloat16"
     assert element_bytes(found, artifact(*packed), {"threads": 2}) == 4.0
+    assert element_bytes(found, artifact(*onnx), {}) == 4.0
     assert element_bytes(found, None, {"dtype": "auto"}) == 2.0
 
 
