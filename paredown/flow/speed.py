@@ -131,7 +131,7 @@ def against_baseline(
         return ()
     floors = rounds.floors(control_ratios(*control, sides.baseline), LEAST_NOISE)
     pair = Evidence(own.trials[0], sides.own, sides.price), Evidence(beside.trials[0], sides.baseline, sides.price)
-    return rounds.against(*pair, in_turns=in_turns, floors=floors)
+    return rounds.against(*pair, in_turns=in_turns, floors=floors, least_floor=LEAST_NOISE)
 
 
 def control_ratios(first: Trials, again: Trials, artifact: Artifact | None) -> tuple[AgainstBaseline, ...]:

@@ -44,11 +44,12 @@ def against(
     in_turns: bool,
     metrics: Sequence[Metric] | None = None,
     floors: Mapping[str, float] | None = None,
+    least_floor: float = 0.0,
 ) -> tuple[AgainstBaseline, ...]:
     """Every figure of `own` that rests on its trial over that of `beside`; empty when either trial is missing or void.
 
     in_turns: block i of one was measured beside block i of the other
-    floors:   what the baseline differs from itself by, by the name of the figure (fraction)
+    floors:   what the baseline differs from itself by, by the name of the figure (fraction); else `least_floor`
     """
     if own.trial is None or beside.trial is None or own.trial.void or beside.trial.void:
         return ()
@@ -78,7 +79,7 @@ def against(
                 ratio.high,
                 ratio.blocks,
                 in_turns,
-                (floors or {}).get(name, 0.0),
+                (floors or {}).get(name, least_floor),
                 ratio.confidence,
                 _note(left_out, both, rounds) if in_turns else "not measured in turns",
             )

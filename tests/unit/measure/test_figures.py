@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from paredown import registry
 from paredown.contracts import Evidence
+from paredown.decide import wording
 from paredown.measure import figures
 from paredown.records.artifact import Artifact
 from paredown.records.events import Trial
-from paredown.records.figure import Figure
+from paredown.records.figure import Figure, Samples
+from paredown.report import units
+from paredown.stats.figures import quantile
 from paredown.testing.scripted_events import block, request, trial
 
 
@@ -31,6 +36,17 @@ def test_p95_of_a_single_stream_is_bounded_from_59_requests_on() -> None:
 def test_p99_is_given_from_299_requests_on() -> None:
     assert "ttft_p99" not in compute(stream(298), "ttft")
     assert compute(stream(299), "ttft")["ttft_p99"].high is not None
+
+
+@pytest.mark.parametrize(("name", "q", "enough"), [("p95", 0.95, 59), ("p99", 0.99, 299)])
+def test_a_limit_that_the_samples_do_not_carry_is_printed_unbounded(name: str, q: float, enough: int) -> None:
+    for count, unbounded in ((enough - 1, True), (enough, False)):
+        samples = Samples("ttft", "s", tuple(1.0 + i / count for i in range(count)), tuple(range(count)))
+        figure = quantile(samples, q, name, clustered=False)
+
+        assert (figure.high is None) is unbounded
+        assert ("∞)" in units.spread_text(figure)) is unbounded
+        assert ("∞)" in wording.interval(figure)) is unbounded
 
 
 def test_requests_that_queued_are_counted_by_block() -> None:
