@@ -13,7 +13,9 @@ from paredown.errors import PareDownError
 
 VERBS = {
     "run": "The main job: measure, optimize step by step, judge, report.",
-    "measure": "Measure a model as it is: speed, memory, cost.",
+    "measure": "Measure a model, or a server at a URL, as it is: speed, memory, cost.",
+    "capacity": "Find the largest load at which a model or server keeps its targets.",
+    "profile": "Find what limits a model here: roofline, operators, a trace.",
     "evaluate": "Score a model on golden prompts.",
     "compare": "Judge one model directory against another, slice by slice.",
     "report": "Write the report of a run again (HTML, Markdown, JSON).",

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from paredown.records import codec
 from paredown.records.figure import Figure
+
+if TYPE_CHECKING:
+    from paredown.flow.alone import Kept
 
 
 def emit_json(document: object) -> None:
@@ -34,3 +41,25 @@ def figure_table(figures: Iterable[Figure]) -> None:
 
     rows = [(figure.name, figure_text(figure), spread_text(figure)) for figure in figures]
     table(["metric", "value", "interval, count"], rows)
+
+
+def typed_command() -> str:
+    """The command line as it was typed, for the record."""
+    return shlex.join(["paredown", *sys.argv[1:]])
+
+
+def emit_measurement(kept: Kept, *, as_json: bool) -> None:
+    """What was found, for people or (without its raw events, which the record keeps) as one JSON document."""
+    if as_json:
+        traffics = tuple(replace(one, trial=None) for one in kept.measurement.traffics)
+        emit_json(replace(kept.measurement, traffics=traffics))
+        return
+    from rich.console import Console
+
+    from paredown.report import measurement_terminal
+
+    measurement_terminal.show(kept.measurement, Console())
+    if kept.report is None:
+        click.echo("\nNot kept. Add --run-dir DIR for the record, the raw events and an HTML report.")
+    else:
+        click.echo(f"\nReport: {kept.report}")

@@ -14,7 +14,7 @@ from paredown.records import codec
 from paredown.records.artifact import Artifact, ModelFacts
 from paredown.records.candidate import Candidate
 from paredown.records.machine import Ceilings, Machine
-from paredown.records.traffic import Traffic
+from paredown.records.traffic import Workload
 from paredown.records.verdict import Margin, Target
 from paredown.spec import margins
 from paredown.spec import targets as target_texts
@@ -102,7 +102,7 @@ def reload(store: RunStore) -> Prepared:
         golden=golden_set,
         screening=split.screening.items,
         confirmation=split.confirmation.items,
-        traffics=tuple(store.get("traffic", name, Traffic) for name in spec.traffic),
+        traffics=tuple(one for name in spec.traffic for one in store.get("traffic", name, Workload).traffics),
         baseline=store.get("candidate", BASELINE, Candidate),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,18 +19,20 @@ from paredown.flow import asked
 from paredown.flow.asked import BASELINE, ItemIds
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
+from paredown.hosts import tokenizer as tokenizers
 from paredown.models import artifact as artifacts
 from paredown.models import describe, formats, source
 from paredown.profile import ceilings
 from paredown.records.artifact import Artifact, ModelFacts
 from paredown.records.candidate import Candidate, Rung
 from paredown.records.machine import Ceilings, Machine
-from paredown.records.traffic import Traffic
+from paredown.records.traffic import Workload
 from paredown.records.verdict import Margin, Target
 from paredown.spec import measurable
 from paredown.spec.schema import RunSpec
 from paredown.stats import power, tango
 from paredown.traffic import load as traffics
+from paredown.traffic.tokens import Tokens
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Requested:
     targets: tuple[Target, ...]
     margins: tuple[Margin, ...]
     golden: GoldenSet
-    workloads: Mapping[str, Traffic]
+    workloads: tuple[Workload, ...]
     machine: Machine
 
 
@@ -54,7 +56,8 @@ def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
     measurable.check(targets, {m.name: m for m in registry.metrics()}, host, spec.price_usd_per_hour)
     golden_set = golden.load(spec.golden)
     margins = asked.margins_of(spec, targets, golden_set.slices)
-    workloads = {name: traffics.load(name) for name in spec.traffic}
+    for source_name in spec.traffic:
+        traffics.check(source_name, load=spec.load)
     with progress.stage(f"Model {spec.model}") as stage:
         path = source.resolve(
             spec.model,
@@ -64,7 +67,20 @@ def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
             on_progress=stage.update,
         )
         facts = describe.facts(path)
+    workloads = read_workloads(spec.traffic, tokenizers.load(path), load=spec.load, seed=spec.seed)
     return Requested(path, facts, targets, margins, golden_set, workloads, host)
+
+
+def read_workloads(
+    sources: Sequence[str], tokens: Tokens | None, *, load: str | None, seed: int
+) -> tuple[Workload, ...]:
+    """Every source of traffic. Raises UserError, also when two traffics would go by one name."""
+    found = tuple(Workload(name, traffics.read(name, tokenizer=tokens, load=load, seed=seed)) for name in sources)
+    names = [one.name for workload in found for one in workload.traffics]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"Two traffics are named {twice!r}. Leave one out, or give one of the files another name.")
+    return found
 
 
 def _check_names(spec: RunSpec) -> None:
@@ -101,7 +117,7 @@ def prepare(context: RunContext, requested: Requested) -> Prepared:
         golden=requested.golden,
         screening=split.screening.items,
         confirmation=split.confirmation.items,
-        traffics=tuple(requested.workloads.values()),
+        traffics=tuple(one for workload in requested.workloads for one in workload.traffics),
         baseline=baseline_candidate(made, host),
     )
     _say_what_is_coming(context, prepared)
@@ -165,15 +181,15 @@ def _artifact(context: RunContext, path: Path, facts: ModelFacts) -> Artifact:
 
 
 def _remember(
-    context: RunContext, golden_set: GoldenSet, screening: frozenset[str], workloads: Mapping[str, Traffic]
+    context: RunContext, golden_set: GoldenSet, screening: frozenset[str], workloads: Sequence[Workload]
 ) -> None:
     """Prompts, splits and traffic go into the record before the first candidate runs."""
     store = context.store
     store.once("golden", golden_set.digest, GoldenSet, lambda: golden_set, bulk=True)
     store.once("screened", golden_set.digest, ItemIds, lambda: ItemIds(tuple(sorted(screening))))
-    for name, workload in workloads.items():
-        if store.find("traffic", name, Traffic) is None:
-            store.put("traffic", name, workload, bulk=True)
+    for workload in workloads:
+        if store.find("traffic", workload.source, Workload) is None:
+            store.put("traffic", workload.source, workload, bulk=True)
 
 
 def _say_what_is_coming(context: RunContext, prepared: Prepared) -> None:

@@ -1,4 +1,4 @@
-"""The parts of the main job alone: measure a model, score it on golden prompts, or judge one directory by another."""
+"""Quality alone: score a model on golden prompts, or judge one directory by another."""
 
 from __future__ import annotations
 
@@ -15,32 +15,19 @@ from paredown.environments.installed import missing
 from paredown.errors import UserError
 from paredown.evaluate import fidelity, smoke
 from paredown.evaluate.answers import BatchPolicy
-from paredown.flow import evidence, prepare, quality, speed
+from paredown.flow import evidence, prepare, quality
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
-from paredown.flow.speed import Trials
-from paredown.measure import trial
 from paredown.models import artifact as artifacts
 from paredown.models import checks, formats
 from paredown.records.candidate import Candidate, Rung
-from paredown.records.figure import Figure
 from paredown.records.golden import Check, Evaluation, Fidelity, Smoke
 from paredown.records.verdict import SliceVerdict, Verdict
 from paredown.spec.schema import RunSpec, default_cache
 from paredown.store.lock import exclusive
 from paredown.store.run_store import RunStore
 
-MEASURE_BLOCKS = 3
 ALPHA = 0.05
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Figures of one model under each traffic."""
-
-    candidate: Candidate
-    figures: dict[str, tuple[Figure, ...]]
-    void: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -65,25 +52,6 @@ class Comparison:
     reasons: tuple[str, ...]
     baseline: Evaluation | None = None
     candidate: Evaluation | None = None
-
-
-def measure(spec: RunSpec, run_dir: Path | None, progress: Progress) -> Measurement:
-    """Speed, memory, sizes and cost of the model as it is, on the reference engine of its format."""
-    with opened(spec, run_dir, progress) as context:
-        prepared = prepare.prepare(context, prepare.check(spec, context.cache, progress))
-        candidate = prepared.baseline
-        settings = speed.settings(prepared, blocks=MEASURE_BLOCKS, kv_probe_tokens=speed.KV_PROBE_TOKENS)
-        with progress.stage(f"Measuring on {candidate.engine}, {MEASURE_BLOCKS} fresh processes") as stage:
-            trials = trial.run(
-                context.starter(candidate),
-                candidate.name,
-                prepared.traffics,
-                settings,
-                on_block=lambda _name, index, _blocks: stage.update((index + 1) / MEASURE_BLOCKS),
-            )
-        price = spec.price_usd_per_hour
-        found = {one.traffic: speed.compute(Trials((one,)), prepared.artifact, price) for one in trials}
-        return Measurement(candidate, found, {one.traffic: one.void for one in trials if one.void})
 
 
 def evaluate(spec: RunSpec, run_dir: Path | None, progress: Progress) -> tuple[SliceScore, ...]:

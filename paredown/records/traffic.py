@@ -45,3 +45,11 @@ class Traffic:
     options: Options = field(default_factory=dict)
     cache: str = "cold"
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What one source of traffic gave: one Traffic, or one for each step of a load that has several."""
+
+    source: str
+    traffics: tuple[Traffic, ...]

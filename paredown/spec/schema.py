@@ -47,6 +47,7 @@ class RunSpec(_Strict):
     """Everything that a run is asked for.
 
     traffic:  profiles; targets are checked on the first
+    load:     a load shape in place of the traffic's own (`poisson:rate=4`)
     golden:   sources of golden items (`builtin`, files, data sets)
     targets:  as text, see `paredown.spec.targets`
     gates:    slice → largest drop in points, beside those that `quality_drop[slice]` targets set; `a+b` pools slices
@@ -57,6 +58,7 @@ class RunSpec(_Strict):
 
     model: str = Field(min_length=1)
     traffic: tuple[str, ...] = Field(default=("chat",), min_length=1)
+    load: str | None = Field(default=None, min_length=1)
     golden: tuple[str, ...] = Field(default=("builtin",), min_length=1)
     targets: tuple[str, ...] = Field(default=DEFAULT_TARGETS, min_length=1)
     gates: dict[str, float] = Field(default_factory=dict)

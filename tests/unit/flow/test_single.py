@@ -1,4 +1,4 @@
-"""The parts of the main job alone, on the fake engine."""
+"""Quality alone, on the fake engine."""
 
 from __future__ import annotations
 
@@ -9,17 +9,6 @@ from paredown.flow import single
 from paredown.flow.progress import Silent
 from paredown.records.verdict import Verdict
 from paredown.testing import fake_models
-
-
-def test_measure_gives_figures_of_every_traffic(world, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(single, "MEASURE_BLOCKS", 1)
-    found = single.measure(world.spec(), None, Silent())
-    (figures,) = found.figures.values()
-    by_name = {figure.name: figure for figure in figures}
-    assert 0 < (by_name["decode_speed"].value or 0) < 200
-    assert by_name["weight_bytes"].value == 1_000_000
-    assert by_name["cost"].value is None
-    assert "price" in by_name["cost"].missing
 
 
 def test_evaluate_gives_a_score_for_each_slice_with_what_guessing_gives(world) -> None:
