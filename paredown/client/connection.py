@@ -67,6 +67,12 @@ class Connection(asyncio.BufferedProtocol):
     def is_ready(self) -> bool:
         return self._open and self._answer is None and not self._transport.is_closing()
 
+    @property
+    def peer_host(self) -> str:
+        """IP address of the other end; empty when it is not known."""
+        peer = self._transport.get_extra_info("peername")
+        return str(peer[0]) if peer else ""
+
     def ask(self, request: h11.Request, body: bytes) -> Answer:
         """Write the request; the answer fills up as it arrives."""
         events = (request, h11.Data(data=body), h11.EndOfMessage())

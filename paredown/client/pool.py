@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ipaddress
+import math
 import ssl
 import time
 from collections.abc import Callable
@@ -25,8 +27,17 @@ BUFFER_BYTES = 64 * 1024
 IDLE_S = 30.0
 # No more at once: a server's queue of unaccepted connections is often 100 long, and what does not fit waits a second.
 OPENING_AT_ONCE = 32
-# Spare ones would each occupy a thread of some servers; they pay only where setting one up takes long.
+# Spare ones would each occupy a thread of some servers; they pay only where setting one up takes long, which on this
+# very machine means no more than that it was busy.
 SPARE, SPARE_ABOVE_S = 4, 0.002
+
+
+def is_this_machine(address: str) -> bool:
+    """Whether an IP address is a loopback one."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 class ConnectError(Exception):
@@ -46,7 +57,7 @@ class Pool:
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._opening: set[asyncio.Task[None]] = set()
-        self._set_up_s = 0.0
+        self._set_up_s = math.inf
         self._closed = False
 
     async def __aenter__(self) -> Pool:
@@ -115,7 +126,8 @@ class Pool:
                     "with `ulimit -n 65536`, or send less at once."
                 ) from error
             raise ConnectError("refused", f"{type(error).__name__}: {error}") from error
-        self._set_up_s = time.monotonic() - started
+        took_s = 0.0 if is_this_machine(connection.peer_host) else time.monotonic() - started
+        self._set_up_s = min(self._set_up_s, took_s)
         self._all.add(connection)
         return connection
 
@@ -129,7 +141,7 @@ class Pool:
         self._idle.append(connection)
 
     def _keep_spare(self) -> None:
-        if self._closed or self._set_up_s < SPARE_ABOVE_S:
+        if self._closed or not SPARE_ABOVE_S < self._set_up_s < math.inf:
             return
         for _ in range(SPARE - len(self._idle) - len(self._opening)):
             task = asyncio.get_running_loop().create_task(self._open_idle())

@@ -68,3 +68,4 @@ async def test_an_answer_that_is_being_read_when_the_load_ends_is_not_lost() -> 
 
     events = await backlog.read_all()
     assert {name: len(found.chunks) for name, found in events.items()} == {"a": 160, "b": 3}
+    assert asyncio.all_tasks() == {asyncio.current_task()}

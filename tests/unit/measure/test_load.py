@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from paredown import registry
-from paredown.contracts import LoadShape
+from paredown.contracts import Clock, LoadShape, Send
 from paredown.errors import EngineHung
 from paredown.measure.load import SendSettings, drive
 from paredown.records.dialect import Dialect
@@ -158,7 +158,18 @@ def test_an_open_loop_does_not_wait_for_answers() -> None:
 
 def test_connections_of_a_closed_loop_are_made_before_the_first_request() -> None:
     with serving_in_thread(lambda _: chunked(answer([1, 2])), keep_alive=True) as server:
-        drive(FakeRunning(server.url), CLOSED, {"concurrency": 5}, requests(30), SETTINGS)
+
+        async def send_once_connected(
+            given: Sequence[TrafficRequest], _options: Options, clock: Clock, send: Send
+        ) -> None:
+            async with asyncio.timeout(20):
+                while server.connections < 5:
+                    await clock.sleep_until_ns(clock.now_ns() + 1_000_000)
+            for request in given:
+                await send(request, clock.now_ns())
+
+        shape = LoadShape("five", "", lambda _: 5, drive=send_once_connected)
+        drive(FakeRunning(server.url), shape, {}, requests(7), SETTINGS)
 
         assert server.connections == 5
 
