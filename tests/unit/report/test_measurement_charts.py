@@ -174,8 +174,10 @@ def test_outcomes_stand_in_rows_and_the_void_row_only_where_there_are_any():
 def test_parts_of_a_whole_are_as_wide_as_their_values():
     whole = parts.Whole("peak", 400, (parts.Part("a", 100, "part-1", "a"), parts.Part("b", 300, "rest", "b")))
     svg = ET.fromstring(str(parts.draw("p", "t", [whole], "memory", show, 900)))
-    widths = [float(r.get("width")) + 1 for r in of_class(svg, "rect", "part")]
+    first, second = of_class(svg, "rect", "part")
+    widths = [float(r.get("width")) + 1 for r in (first, second)]
     assert widths[1] / widths[0] == pytest.approx(3, rel=0.01)
+    assert float(second.get("x")) == pytest.approx(float(first.get("x")) + widths[0], abs=0.2)
 
 
 def test_a_figure_that_has_no_room_in_its_part_is_left_to_the_table():

@@ -43,6 +43,7 @@ def test_traffics_that_are_no_steps_make_no_curve(everything):
     assert swept(everything, steps(everything, "rate", 1.0)) == ()
     assert swept(everything, steps(everything, "rate", 1.0, 2.0, names=["chat", "long"])) == ()
     assert swept(everything, steps(everything, "burstiness", 1.0, 2.0)) == ()
+    assert swept(everything, steps(everything, "rate", 2.0, 2.0)) == ()
 
 
 def test_a_measurement_that_has_a_load_curve_keeps_it(everything):
