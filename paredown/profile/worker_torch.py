@@ -12,7 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-SECONDS_PER_PRODUCT = 0.25
+PASSES = 2
+"""Over all types: what disturbs one of them for a moment is gone when it is tried again."""
+
+SECONDS_PER_PRODUCT = 0.12
 SECONDS_PER_SET = 0.1
 SLOW_S = 0.1
 MATRIX_SIZES = (512, 1024, 2048)
@@ -30,9 +33,9 @@ def main(argument: str) -> str:
     torch.set_num_threads(int(request["threads"]))
     rates: dict[str, float] = {}
     missing: dict[str, str] = {}
-    for dtype in request["dtypes"]:
+    for dtype in PASSES * tuple(request["dtypes"]):
         try:
-            rates[dtype] = matrix_rate(torch, dtype, device)
+            rates[dtype] = max(rates.get(dtype, 0.0), matrix_rate(torch, dtype, device))
         except RuntimeError as error:
             missing[dtype] = f"torch has no product for it here: {str(error).splitlines()[0][:200]}"
     bandwidth: dict[str, float] = {}
