@@ -225,6 +225,15 @@ def test_outcomes_that_are_not_monotone_widen_the_interval() -> None:
     assert (result.low, result.high) == (3, 7.5)
 
 
+def test_a_missed_load_below_one_whose_runs_disagree_is_not_the_upper_end() -> None:
+    server = scripted(
+        {1: "m", 2: "m", 4: "mx", 8: "x", 3: "x", 2.5: "m", 2.75: "m", 6: "x", 5: "x", 4.5: "x", 4.25: "x"}
+    )
+    result = found(server)
+
+    assert (result.low, result.high) == (2.75, 4.25)
+
+
 def test_an_end_that_is_not_confirmed_moves_outwards() -> None:
     # 8 was missed in its first three runs and not in the fourth.
     server = scripted(
