@@ -121,12 +121,14 @@ def test_layers_with_a_window_keep_no_more_than_their_window(tmp_path: Path, fam
     with session("transformers", path, dtype="float32") as running:
         running.add(asked("a", 100, 20))
         running.step()
+        after_prompt = use(running)
         for _ in range(10):
             running.step()
         found, predicted = use(running), kv_cache.kv_bytes(facts, 110, 4.0)
 
     assert predicted is not None
     assert predicted < 0.7 * (kv_cache.kv_bytes_without_window(facts, 110, 4.0) or 0)
+    assert after_prompt.allocated_bytes == pytest.approx(kv_cache.kv_bytes(facts, 100, 4.0), rel=WITHIN)
     assert found.tokens == 110
     assert found.allocated_bytes == pytest.approx(predicted, rel=WITHIN)
 
