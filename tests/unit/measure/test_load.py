@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from paredown import registry
+from paredown.client import pool
+from paredown.client.connection import Connection
 from paredown.contracts import Clock, LoadShape, Send
 from paredown.errors import EngineHung
 from paredown.measure.load import SendSettings, drive
@@ -172,6 +174,23 @@ def test_connections_of_a_closed_loop_are_made_before_the_first_request() -> Non
         drive(FakeRunning(server.url), shape, {}, requests(7), SETTINGS)
 
         assert server.connections == 5
+
+
+def test_in_a_closed_loop_a_server_that_closes_each_connection_does_not_make_the_client_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connect = pool.Pool.open
+
+    async def slowly(self: pool.Pool) -> Connection:
+        await asyncio.sleep(0.2)
+        return await connect(self)
+
+    monkeypatch.setattr(pool.Pool, "open", slowly)
+    with serving_in_thread(lambda _: answer([1, 2])) as server:
+        events = drive(FakeRunning(server.url), CLOSED, {"concurrency": 1}, requests(3), SETTINGS)
+
+        assert server.connections == 3
+    assert all(e.sent_ns - e.scheduled_ns < 0.2e9 for e in events)
 
 
 def test_the_dialect_of_the_server_is_spoken() -> None:
