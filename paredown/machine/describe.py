@@ -15,7 +15,7 @@ from paredown.records.machine import Machine
 PACKAGES = (
     "paredown",
     "accelerate",
-    "aiohttp",
+    "h11",
     "bitsandbytes",
     "compressed-tensors",
     "gguf",

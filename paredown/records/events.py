@@ -23,7 +23,7 @@ class RequestEvents:
     output_tokens:  the server's `usage`, else the number of token ids
     finish_reason:  `stop`, `length`, or empty when it did not finish
     failure:        error class of a failed request, else empty: `refused`, `status_500`, `error_object`, `malformed`,
-                    `truncated`, `no_tokens`, `timeout`, `disconnected`
+                    `truncated`, `no_tokens`, `timeout`, `stalled`, `disconnected`, `bad_certificate`
     cached_tokens:  prompt tokens that the server says it took from its prefix cache; None = it does not say
     empty_ns:       arrival of the events that carried no token (role-only, empty, usage), which some tools count
     attempts:       how often it was sent; more than 1 only where retries were asked for, and then `sent_ns` is the
