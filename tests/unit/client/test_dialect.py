@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import ssl
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
@@ -25,8 +23,6 @@ from paredown.testing.scripted_server import (
     event,
     serving_in_thread,
 )
-
-CERTIFICATES = Path(__file__).parent / "certificates"
 
 
 def status(code: int, body: object) -> list[Part]:
@@ -143,11 +139,9 @@ def test_a_server_that_is_not_there_is_said() -> None:
             asked(Server(f"http://127.0.0.1:{port}", "", "m"))
 
 
-def test_a_certificate_of_nobody_known_names_the_flag() -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATES / "localhost.pem", CERTIFICATES / "localhost-key.pem")
+def test_a_certificate_of_nobody_known_names_the_flag(certificates) -> None:
     with (
-        serving_in_thread(lambda _: answer(range(8)), tls=context) as server,
+        serving_in_thread(lambda _: answer(range(8)), tls=certificates.server_context()) as server,
         pytest.raises(UserError, match="--ca-file"),
     ):
         probe(Server(server.url, "", "m"), 20.0)

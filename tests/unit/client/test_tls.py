@@ -24,32 +24,24 @@ SETTINGS = SendSettings(ignore_eos=True, timeout_s=20.0)
 GOOD = answer([1, 2])
 
 
-CERTIFICATES = Path(__file__).parent / "certificates"
-
-
-def tls() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATES / "localhost.pem", CERTIFICATES / "localhost-key.pem")
-    return context
-
-
-async def ask_over_tls(ca_file: Path | None) -> RequestEvents:
+async def ask_over_tls(context: ssl.SSLContext, ca_file: Path | None) -> RequestEvents:
     async with (
-        serving(lambda _: chunked(GOOD), keep_alive=True, tls=tls()) as server,
+        serving(lambda _: chunked(GOOD), keep_alive=True, tls=context) as server,
         open_session(Server(server.url, "", "m", ca_file)) as session,
     ):
         return await send(session, REQUEST, 0, SETTINGS)
 
 
-async def test_a_certificate_of_a_named_authority_is_trusted() -> None:
-    events = await ask_over_tls(CERTIFICATES / "localhost.pem")
+async def test_a_certificate_of_a_named_authority_is_trusted(certificates) -> None:
+    events = await ask_over_tls(certificates.server_context(), certificates.authority)
 
     assert (events.failure, len(events.chunks)) == ("", 2)
 
 
-@pytest.mark.parametrize("ca_file", [None, CERTIFICATES / "another-authority.pem"])
-async def test_a_certificate_of_nobody_known_has_its_own_class(ca_file: Path | None) -> None:
-    events = await ask_over_tls(ca_file)
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_certificate_of_nobody_known_has_its_own_class(certificates, named: bool) -> None:
+    ca_file = certificates.another_authority if named else None
+    events = await ask_over_tls(certificates.server_context(), ca_file)
 
     assert events.failure == "bad_certificate"
     assert "certificate" in events.detail
