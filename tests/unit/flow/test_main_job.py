@@ -47,6 +47,21 @@ def test_only_the_chosen_candidate_is_confirmed_and_once(finished: Finished, wor
         assert store.get("confirmed", entry.key, Confirmed).alpha == pytest.approx(0.04)
 
 
+def test_the_chosen_candidate_is_compared_round_by_round_and_the_others_by_their_short_trial(
+    finished: Finished,
+) -> None:
+    speeds = {
+        name: next(one for one in verdict_of(finished, name).ratios if one.figure == "decode_speed")
+        for name in ("fake_8bit", "fake_lossless")
+    }
+    assert (speeds["fake_8bit"].in_turns, speeds["fake_8bit"].rounds) == (True, 2)
+    assert speeds["fake_8bit"].low is not None
+    assert (speeds["fake_lossless"].in_turns, speeds["fake_lossless"].low) == (False, None)
+    (judged,) = (r for r in verdict_of(finished, "fake_8bit").targets if r.target.metric == "decode_speed")
+    assert judged.against == speeds["fake_8bit"]
+    assert judged.ratio == speeds["fake_8bit"].ratio
+
+
 def test_the_confirmation_is_on_prompts_that_chose_nothing(finished: Finished) -> None:
     chosen = verdict_of(finished, "fake_8bit")
     (gate,) = [s for s in chosen.slices if s.gated]

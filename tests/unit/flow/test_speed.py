@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from paredown.flow import speed
+from paredown.flow.progress import Silent
 from paredown.flow.speed import LEAST_NOISE, Sides, Trials
+from paredown.measure.running import Running
 from paredown.records.events import Block
+from paredown.records.traffic import Message, Traffic, TrafficRequest
+from paredown.store.run_store import RunStore
 from paredown.testing.scripted_events import block, request, trial
 
 SIDES = Sides(None, None, None)
@@ -62,3 +69,27 @@ def test_a_candidate_without_a_trial_has_no_ratios() -> None:
 
     assert speed.against_baseline(None, control[0], SIDES, in_turns=False, control=control) == ()
     assert speed.against_baseline(control[0], None, SIDES, in_turns=True, control=control) == ()
+
+
+def test_a_round_that_was_measured_again_is_not_measured_a_third_time_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speed, "FINAL_BLOCKS", 2)
+    chat = Traffic("chat", "", "single_stream", (TrafficRequest("r", (Message("user", "hi"),), 11),))
+    loads = {("A", 0): 0.0, ("B", 0): 0.9, ("B", 1): 0.0, ("A", 1): 0.0, ("A", 2): 0.0, ("B", 2): 0.0}
+
+    def start() -> AbstractContextManager[Running]:
+        raise AssertionError("everything was measured before")
+
+    with RunStore(tmp_path, create=True) as store, Silent().stage("measuring") as stage:
+        for (name, index), load in loads.items():
+            (one,) = trials(200).trials[0].blocks
+            kept = speed.FinishedBlock(index, {"chat": replace(one, index=index, background_load=load)})
+            store.put("blocks", f"final/{name}/{index}", kept, bulk=True)
+        context, prepared = SimpleNamespace(store=store), SimpleNamespace(targets=(), traffics=(chat,))
+        made = speed.in_turns(context, prepared, {"A": start, "B": start}, "final", stage, blocks=2)  # type: ignore[arg-type]
+
+    assert {name: [b.index for b in one.trials[0].blocks] for name, one in made.items()} == {
+        "A": [0, 1, 2],
+        "B": [0, 1, 2],
+    }

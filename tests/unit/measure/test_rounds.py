@@ -48,6 +48,7 @@ def test_rounds_are_paired_by_their_number_and_not_by_their_place() -> None:
     found = speed(replace(own, blocks=own.blocks[1:]), replace(beside, blocks=(beside.blocks[2], beside.blocks[1])))
 
     assert (found.rounds, found.ratio) == (2, pytest.approx(2.0))
+    assert (found.low, found.high) == (pytest.approx(2.0), pytest.approx(2.0))
 
 
 def test_a_round_that_others_disturbed_is_left_out_and_named() -> None:

@@ -42,7 +42,7 @@ SCRIPT = FakeScript(speeds=Speeds(decode_ns_per_step=8_000_000), scripted_clock=
 
 
 def test_memory_startup_stamps_and_lengths_come_from_the_process(tmp_path: Path) -> None:
-    (measured,) = trial.run(starter(tmp_path, SCRIPT), "fake", [CHAT], TrialSettings(blocks=1))
+    (measured,) = trial.run(starter(tmp_path, SCRIPT), "fake", [CHAT], TrialSettings(blocks=1, ttft_target_s=60.0))
     block = measured.blocks[0]
 
     assert measured.void == ""
