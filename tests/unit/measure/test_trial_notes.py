@@ -52,6 +52,12 @@ def test_lengths_that_could_not_be_forced_make_a_note_and_no_void_trial() -> Non
     assert "forced length" in put_together(ONE, measured(wanted=9)).void
 
 
+def test_what_a_server_does_not_take_is_told_once_and_not_by_block() -> None:
+    blocks = [replace(measured(note=trial_notes.NOT_FORCED), index=index) for index in range(3)]
+
+    assert trial_notes.of(ONE, blocks) == (trial_notes.NOT_FORCED,)
+
+
 def test_a_warm_cache_of_which_the_server_does_not_tell_is_a_note() -> None:
     warm = replace(ONE, cache="warm")
 
