@@ -33,10 +33,11 @@ class Threes:
 
 
 class Syllables(Threes):
-    """Words of up to five letters are one token, longer ones two."""
+    """Words of up to five letters are one token, longer ones two, and capitals do not count."""
 
     def encode_conversation(self, messages: Conversation) -> tuple[int, ...]:
-        parts = [part for word in messages[0]["content"].split() for part in (word[:5], word[5:]) if part]
+        words = messages[0]["content"].lower().split()
+        parts = [part for word in words for part in (word[:5], word[5:]) if part]
         return (1, *(zlib.crc32(part.encode()) for part in parts), 2)
 
 
@@ -131,7 +132,7 @@ def test_equal_prompts_of_one_length_come_from_equal_ids_alone(word_tokens: Load
 def test_blocks_that_the_template_fills_tell_what_follows_apart(byte_tokens: LoadedTokenizer) -> None:
     made = synthetic.make(byte_tokens, [60, 60], output_tokens=1, seed=0, shared=[(1, 7, 9), (2, 7, 9)], block_tokens=4)
 
-    assert made[0].messages != made[1].messages
+    assert made[0].messages[0].content[:2] != made[1].messages[0].content[:2]
 
 
 def test_where_only_some_words_are_one_token_those_are_taken() -> None:
@@ -140,6 +141,13 @@ def test_where_only_some_words_are_one_token_those_are_taken() -> None:
     assert found.all_of_one_token
     assert all(len(piece) <= 6 for piece in found.pieces)
     assert len(ids_of(Syllables(), synthetic.make(Syllables(), [77], output_tokens=1, seed=0)[0])) == 77
+
+
+def test_beginnings_have_different_first_tokens_also_where_capitals_do_not_count() -> None:
+    found = measure(Syllables(), 1024)
+    first = {Syllables().encode_conversation([{"content": text}])[1] for text in found.openings}
+
+    assert len(first) == len(found.openings) > 300
 
 
 def test_words_of_long_texts_do_not_repeat_in_a_pattern(word_tokens: LoadedTokenizer) -> None:

@@ -60,7 +60,7 @@ def test_an_azure_trace_becomes_prompts_of_its_lengths_at_its_times(
 
 @pytest.mark.parametrize("name", ["trace.csv", "trace.txt", "trace"])
 def test_a_trace_is_known_by_its_first_line(name: str, write: Write, byte_tokens: LoadedTokenizer) -> None:
-    text = "\ufeffModel,ContextTokens,GeneratedTokens,TIMESTAMP\r\nm,50,2,3.5\r\nm,60,3,4\r\n"
+    text = "\ufeffTIMESTAMP,Model,ContextTokens,GeneratedTokens\r\n3.5,m,50,2\r\n4,m,60,3\r\n"
     traffic = read(byte_tokens, "./" + write(name, text))
 
     assert [(r.at_s, r.prompt_tokens, r.output_tokens) for r in traffic.requests] == [(0, 50, 2), (0.5, 60, 3)]
@@ -134,9 +134,9 @@ def test_another_seed_gives_other_prompts(write: Write, byte_tokens: LoadedToken
 
 
 def test_a_yaml_file_may_name_a_trace_beside_it_and_how_to_read_it(write: Write, byte_tokens: LoadedTokenizer) -> None:
-    write("a.csv", AZURE)
+    write("sub/a.csv", AZURE)
     name = write(
-        "mine.yaml", "trace: a.csv\nload_shape: replay\noptions: {time_scale: 3}\nlimit: 3\noutput_tokens: 2\n"
+        "sub/mine.yaml", "trace: a.csv\nload_shape: replay\noptions: {time_scale: 3}\nlimit: 3\noutput_tokens: 2\n"
     )
     traffic = read(byte_tokens, name)
 
@@ -193,5 +193,5 @@ def test_names_and_options_are_checked_before_a_model_is_loaded(write: Write) ->
 def test_more_prompts_than_can_be_made_in_minutes_are_refused(write: Write, tmp_path: Path) -> None:
     roomy = tokenizer.load(fake_models.make(tmp_path / "model", context_length=1_000_000))
     rows = "".join(f"{index},190000,3\n" for index in range(600))
-    with pytest.raises(UserError, match=r"600 prompts with 114,000,000 tokens .* limit=526"):
+    with pytest.raises(UserError, match=r"600 prompts with 114,000,000 tokens .* limit=263"):
         read(roomy, write("a.csv", HEADER + rows))
