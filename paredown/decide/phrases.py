@@ -26,6 +26,13 @@ _WORDS: Mapping[str, str] = {
     "weights_memory": "memory of the weights",
     "kv_cache_memory": "memory of the KV cache",
     "cost": "cost",
+    "goodput": "goodput",
+    "good_fraction": "share of good requests",
+    "request_throughput": "request throughput",
+    "send_delay": "delay of sending",
+    "prefix_cache_hit_rate": "hit rate of the prefix cache",
+    "kv_bytes_per_token": "KV cache per token",
+    "activations_memory": "memory of activations",
 }
 
 

@@ -20,7 +20,9 @@ def quantity(value: float, unit: str) -> str:
         return f"{digits(value)}×"
     if unit == "usd/Mtok":
         return f"${value:,.2f} per million tokens" if value >= 0.01 else f"${value:.4f} per million tokens"
-    spelled = {"tok/s": "tokens/s", "J/tok": "J per token", "bit": "bits"}
+    if unit == "fraction":
+        return percent(value)
+    spelled = {"tok/s": "tokens/s", "req/s": "requests/s", "J/tok": "J per token", "bit": "bits"}
     return f"{digits(value)} {spelled.get(unit, unit)}".strip()
 
 

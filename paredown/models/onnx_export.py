@@ -89,10 +89,16 @@ def decode_ratio_bound(facts: ModelFacts, bits: int, block_size: int) -> float |
 
 
 def unsupported(facts: ModelFacts) -> str:
-    """Why the builder cannot convert this architecture, or an empty string."""
-    if facts.architecture in SUPPORTED_ARCHITECTURES:
-        return ""
-    return f"the ONNX builder is not known to convert {facts.architecture}"
+    """Why this model cannot be converted and run, or an empty string."""
+    if facts.architecture not in SUPPORTED_ARCHITECTURES:
+        return f"the ONNX builder is not known to convert {facts.architecture}"
+    if facts.windowed_layers:
+        # Seen with onnxruntime-genai 0.18: a tiny Mistral fails about 16 positions beyond its window.
+        return (
+            f"{facts.windowed_layers} layers attend to a window of {facts.window or 0:,} positions, beyond which "
+            "onnxruntime-genai fails or computes something else"
+        )
+    return ""
 
 
 def build(

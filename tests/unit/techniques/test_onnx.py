@@ -97,3 +97,10 @@ def test_an_unknown_data_type_makes_no_claim_of_speed() -> None:
     offer = proposal("onnx_int4", replace(SMALL, dtype="float8_e4m3fn"))
     assert isinstance(offer, Proposal)
     assert offer.prediction.decode_speed_ratio is None
+
+
+@pytest.mark.parametrize("name", ["onnx_fp32", "onnx_int8", "onnx_int4"])
+def test_a_model_with_a_window_is_left_out_because_the_library_computes_it_wrongly(name: str) -> None:
+    offer = proposal(name, replace(SMALL, architecture="MistralForCausalLM", windowed_layers=30, window=4096))
+    assert isinstance(offer, LeftOut)
+    assert "window of 4,096 positions" in offer.reason
