@@ -46,9 +46,7 @@ def main() -> int:
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    setting = Setting(
-        given.binaries or found_on_path(), given.gguf or builtin_gguf(), len(os.sched_getaffinity(0))
-    )
+    setting = Setting(given.binaries or found_on_path(), given.gguf or builtin_gguf(), len(os.sched_getaffinity(0)))
     theirs: list[float] = []
     ours: list[float] = []
     depth = 0

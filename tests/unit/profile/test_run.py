@@ -10,7 +10,7 @@ import pytest
 
 from paredown.contracts import Engine, ServedBy
 from paredown.profile import ceilings, run
-from paredown.profile.driving import Effort
+from paredown.profile.driving import Effort, Timed
 from paredown.records.artifact import ModelFacts
 from paredown.records.candidate import Candidate, Rung
 from paredown.records.machine import Bandwidth, Ceilings, MatrixRate
@@ -56,6 +56,21 @@ def test_each_figure_of_the_ceilings_is_the_better_of_before_and_after(
 
     assert decode.memory_floor_s == pytest.approx(decode.bytes_moved / 3e12)
     assert decode.compute_floor_s == pytest.approx(decode.operations / 1e12)
+
+
+@pytest.mark.parametrize(("counted", "expected"), [(None, 256), (100.0, 100), (400.0, 256)])
+def test_the_smaller_of_the_predicted_and_the_counted_cache_is_in_the_floor(
+    make_candidate, counted: float | None, expected: int
+) -> None:
+    candidate, facts = make_candidate()
+    wide = replace(facts, kv_bytes_per_token=256, kv_full_layers=2, kv_heads=2, head_dim=16, kv_unknown="")
+    short, long = (
+        run._placed(Timed("decode", 1, tokens, (10**9,), counted), candidate, wide, BEFORE) for tokens in (100, 200)
+    )
+
+    assert short is not None
+    assert long is not None
+    assert long.bytes_moved - short.bytes_moved == 100 * expected
 
 
 def test_a_device_is_held_against_its_own_ceilings(
