@@ -5,24 +5,20 @@ from __future__ import annotations
 from paredown.flow.context import Prepared
 from paredown.flow.speed import Trials
 from paredown.profile import roofline
+from paredown.profile.as_served import as_served
 from paredown.records.bottleneck import Placement
 from paredown.records.candidate import Candidate
-
-HALF_PRECISION = frozenset({"bfloat16", "bf16"})
 
 
 def placements(prepared: Prepared, candidate: Candidate, trials: Trials | None) -> tuple[Placement, ...]:
     """Every step of the candidate's trials that can be placed."""
+    served = as_served(candidate, prepared.facts, prepared.ceilings)
     return roofline.placements(
         candidate.name,
         prepared.facts,
-        candidate.main,
+        served.artifact,
         prepared.ceilings,
         trials.trials if trials else (),
-        compute_dtype=compute_dtype(candidate),
+        compute_dtype=served.compute_dtype,
+        kv_bytes_per_token=served.kv_bytes_per_token,
     )
-
-
-def compute_dtype(candidate: Candidate) -> str:
-    """The data type in which the engine multiplies, as its resolved options say; float32 when they do not."""
-    return "bfloat16" if HALF_PRECISION & set(candidate.engine_options.values()) else "float32"

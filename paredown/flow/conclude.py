@@ -51,12 +51,12 @@ def conclude(store: RunStore, prepared: Prepared, spec: RunSpec) -> Conclusion:
         for one in found
         if one.candidate is not None
     }
-    price = spec.price_usd_per_hour
-    alone = speed.compute(base.trials, prepared.artifact, price)
+    terms = speed.terms_of(spec, prepared)
+    alone = speed.compute(base.trials, prepared.artifact, terms)
     first = decision.make(verdicts, alone, left_out, about, places)
     # The paragraph compares with the baseline that was measured in turns with the candidate that it is about.
     beside = next((one.final_baseline for one in found if one.planned.name == first.closest), None)
-    figures = speed.compute(beside, prepared.artifact, price) if beside else alone
+    figures = speed.compute(beside, prepared.artifact, terms) if beside else alone
     final = decision.make(verdicts, figures, left_out, about, places) if beside else first
     return Conclusion(final, verdicts, found, base, figures)
 

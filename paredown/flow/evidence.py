@@ -82,11 +82,11 @@ def confirmed_key(candidate: Candidate, prepared: Prepared) -> str:
 
 def figures(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunSpec) -> Pair:
     """Figures of the candidate and of the baseline that was measured beside it (in turns, where they were)."""
-    price = spec.price_usd_per_hour
+    terms = speed.terms_of(spec, prepared)
     artifact = evidence.candidate.main if evidence.candidate else None
-    own = speed.compute(evidence.final or evidence.screen, artifact, price)
+    own = speed.compute(evidence.final or evidence.screen, artifact, terms)
     beside = evidence.final_baseline if evidence.final else baseline.trials
-    return Pair(own, speed.compute(beside, prepared.artifact, price))
+    return Pair(own, speed.compute(beside, prepared.artifact, terms))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,11 @@ def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunS
     ratios = speed.against_baseline(
         evidence.final or evidence.screen,
         evidence.final_baseline if evidence.final else baseline.trials,
-        Sides(evidence.candidate.main if evidence.candidate else None, prepared.artifact, spec.price_usd_per_hour),
+        Sides(
+            evidence.candidate.main if evidence.candidate else None,
+            prepared.artifact,
+            speed.terms_of(spec, prepared),
+        ),
         in_turns=evidence.final is not None and evidence.final_baseline is not None,
         control=(baseline.trials, baseline.again),
     )

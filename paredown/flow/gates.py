@@ -200,11 +200,11 @@ def judge_after_all(context: RunContext, prepared: Prepared, name: str) -> None:
 
 def _missed(context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate, trials: Trials) -> str:
     """The targets that the short trial clearly misses, or nothing."""
-    price = context.spec.price_usd_per_hour
+    terms = speed.terms_of(context.spec, prepared)
     found = targets.check(
         prepared.targets,
-        speed.compute(trials, candidate.main, price),
-        speed.compute(baseline.trials, prepared.artifact, price),
+        speed.compute(trials, candidate.main, terms),
+        speed.compute(baseline.trials, prepared.artifact, terms),
     )
     return " ".join(f"{result.target.text}: {result.reason}" for result in found if targets.clearly_missed(result))
 
@@ -222,7 +222,7 @@ def _dominated(context: RunContext, baseline: Baseline, candidate: Candidate) ->
 def _contender(context: RunContext, candidate: Candidate) -> Contender:
     trials = context.store.find("trial", speed.screen_key(candidate), Trials)
     found = context.store.find("fidelity", candidate.name, Fidelity)
-    return Contender(candidate.name, candidate.rung, speed.compute(trials, candidate.main, None), found)
+    return Contender(candidate.name, candidate.rung, speed.compute(trials, candidate.main, speed.Terms()), found)
 
 
 class _Kept:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from paredown import registry
 from paredown.contracts import Evidence
@@ -19,6 +19,8 @@ from paredown.records.candidate import Candidate
 from paredown.records.events import Block, Trial
 from paredown.records.figure import Figure
 from paredown.records.verdict import AgainstBaseline
+from paredown.spec import limits
+from paredown.spec.schema import RunSpec
 
 CONTROL_BLOCKS = 2
 FINAL_BLOCKS = 6
@@ -105,10 +107,25 @@ class FinishedBlock:
     traffics: Mapping[str, Block]
 
 
-def compute(trials: Trials | None, artifact: Artifact | None, price: float | None) -> tuple[Figure, ...]:
+@dataclass(frozen=True)
+class Terms:
+    """What a request sets for its figures: a price, and what each of the measured requests has to keep."""
+
+    price_usd_per_hour: float | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    def evidence(self, trial: Trial | None, artifact: Artifact | None) -> Evidence:
+        return Evidence(trial, artifact, self.price_usd_per_hour, self.limits)
+
+
+def terms_of(spec: RunSpec, prepared: Prepared) -> Terms:
+    return Terms(spec.price_usd_per_hour, limits.per_request(prepared.targets))
+
+
+def compute(trials: Trials | None, artifact: Artifact | None, terms: Terms) -> tuple[Figure, ...]:
     """Every metric under the first traffic; a pure function of what is stored."""
     first = trials.trials[0] if trials and trials.trials else None
-    return figures.compute(Evidence(first, artifact, price))
+    return figures.compute(terms.evidence(first, artifact))
 
 
 @dataclass(frozen=True)
@@ -117,7 +134,7 @@ class Sides:
 
     own: Artifact | None
     baseline: Artifact | None
-    price: float | None
+    terms: Terms
 
 
 def against_baseline(
@@ -130,7 +147,10 @@ def against_baseline(
     if own is None or beside is None:
         return ()
     floors = rounds.floors(control_ratios(*control, sides.baseline), LEAST_NOISE)
-    pair = Evidence(own.trials[0], sides.own, sides.price), Evidence(beside.trials[0], sides.baseline, sides.price)
+    pair = (
+        sides.terms.evidence(own.trials[0], sides.own),
+        sides.terms.evidence(beside.trials[0], sides.baseline),
+    )
     return rounds.against(*pair, in_turns=in_turns, floors=floors, least_floor=LEAST_NOISE)
 
 

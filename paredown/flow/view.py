@@ -15,7 +15,7 @@ from paredown.flow.climb import Climb
 from paredown.flow.conclude import Conclusion
 from paredown.flow.context import Prepared
 from paredown.flow.evidence import Evidence
-from paredown.flow.speed import Trials
+from paredown.flow.speed import Terms, Trials
 from paredown.measure import figures
 from paredown.records.candidate import Candidate
 from paredown.records.figure import Figure, Samples, Scalar
@@ -45,11 +45,11 @@ MOST_WORST_PER_CANDIDATE = 12
 def make(store: RunStore, prepared: Prepared, spec: RunSpec, concluded: Conclusion, command: str = "") -> ReportView:
     """Everything that the reports show."""
     climbed = store.get("climb", "run", Climb)
-    price = spec.price_usd_per_hour
+    terms = speed.terms_of(spec, prepared)
     beside = next((e.final_baseline for e in concluded.evidence if e.planned.name == concluded.decision.closest), None)
     base_trials = beside or concluded.baseline.trials
     base = prepared.baseline
-    baseline = _measured(prepared, BASELINE, base.engine, base, base_trials, concluded.baseline_figures, price)
+    baseline = _measured(prepared, BASELINE, base.engine, base, base_trials, concluded.baseline_figures, terms)
     return ReportView(
         asked=_asked(prepared, spec, command),
         model=prepared.facts,
@@ -57,7 +57,7 @@ def make(store: RunStore, prepared: Prepared, spec: RunSpec, concluded: Conclusi
         ceilings=prepared.ceilings,
         baseline=baseline,
         candidates=tuple(
-            _candidate(prepared, one, verdict, price)
+            _candidate(prepared, one, verdict, terms)
             for one, verdict in zip(concluded.evidence, concluded.verdicts, strict=True)
         ),
         decision=concluded.decision,
@@ -103,14 +103,14 @@ def _measured(
     candidate: Candidate | None,
     trials: Trials | None,
     main: tuple[Figure, ...],
-    price: float | None,
+    terms: Terms,
 ) -> Measured:
     artifact = candidate.main if candidate else None
     under = tuple(
         UnderTraffic(
             trial.traffic,
-            figures.compute(MetricEvidence(trial, artifact, price)),
-            tuple(_samples(trial_metric, MetricEvidence(trial, artifact, price)) for trial_metric in DISTRIBUTIONS),
+            figures.compute(terms.evidence(trial, artifact)),
+            tuple(_samples(trial_metric, terms.evidence(trial, artifact)) for trial_metric in DISTRIBUTIONS),
             trial.void,
         )
         for trial in (trials.trials if trials else ())
@@ -125,9 +125,9 @@ def _samples(metric: str, evidence: MetricEvidence) -> Samples:
     return found
 
 
-def _candidate(prepared: Prepared, one: Evidence, verdict: CandidateVerdict, price: float | None) -> CandidateView:
+def _candidate(prepared: Prepared, one: Evidence, verdict: CandidateVerdict, terms: Terms) -> CandidateView:
     planned, trials = one.planned, one.final or one.screen
-    measured = _measured(prepared, planned.name, planned.engine, one.candidate, trials, verdict.figures, price)
+    measured = _measured(prepared, planned.name, planned.engine, one.candidate, trials, verdict.figures, terms)
     return CandidateView(planned, verdict, measured, one.fidelity)
 
 

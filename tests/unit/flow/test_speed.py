@@ -11,14 +11,14 @@ import pytest
 
 from paredown.flow import speed
 from paredown.flow.progress import Silent
-from paredown.flow.speed import LEAST_NOISE, Sides, Trials
+from paredown.flow.speed import LEAST_NOISE, Sides, Terms, Trials
 from paredown.measure.running import Running
 from paredown.records.events import Block
 from paredown.records.traffic import Message, Traffic, TrafficRequest
 from paredown.store.run_store import RunStore
 from paredown.testing.scripted_events import block, request, trial
 
-SIDES = Sides(None, None, None)
+SIDES = Sides(None, None, Terms())
 
 
 def trials(*gaps_ms: float) -> Trials:
