@@ -70,6 +70,10 @@ class MemorySampler:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Sample no more: looking for a process that never comes takes a fifth of a core from what is measured."""
         self._stopped.set()
         self._thread.join()
 

@@ -196,12 +196,14 @@ class _Process:
             self._engine = self._start()
             self._running = self._engine.__enter__()
         except BaseException:
-            self._sampler.__exit__()
+            self._sampler.stop()
             raise
+        if not self._running.process_ids():
+            self._sampler.stop()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._sampler.__exit__()
+        self._sampler.stop()
         assert self._engine is not None
         self._engine.__exit__(None, None, None)
 

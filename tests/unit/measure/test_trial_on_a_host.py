@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from paredown.measure.trial import TrialSettings
 from paredown.records.artifact import Artifact
 from paredown.records.candidate import Candidate, Rung
 from paredown.records.traffic import Message, Traffic, TrafficRequest
-from paredown.testing import fake_models
+from paredown.testing import fake_models, scripted_server
+from paredown.testing.elsewhere import Elsewhere
 from paredown.testing.fake_language import FakeScript, Faults, Speeds
 
 CHAT = Traffic(
@@ -68,3 +70,17 @@ def test_requests_that_were_computed_together_are_counted_and_no_more_than_were_
 
     assert alone.batching_seen == 1
     assert together.batching_seen in (2, 3)
+
+
+def test_nothing_looks_for_the_process_of_a_server_that_is_somebody_elses() -> None:
+    """Looking every 10 ms for what never comes took a fifth of a small machine from the server beside it."""
+    threads: set[str] = set()
+
+    def script(received: scripted_server.Received) -> list[scripted_server.Part]:
+        threads.update(thread.name for thread in threading.enumerate())
+        return scripted_server.answer(range(6))
+
+    with scripted_server.serving_in_thread(script) as server:
+        trial.run(Elsewhere(server.url), "theirs", [CHAT], TrialSettings(blocks=1, fresh=False))
+    assert threads
+    assert "memory-sampler" not in threads
