@@ -7,7 +7,8 @@ from dataclasses import replace
 from paredown.contracts import Evidence, Metric
 from paredown.records import timing
 from paredown.records.figure import Figure, Samples
-from paredown.stats.figures import mean
+from paredown.stats.figures import ONE_SIDED, mean
+from paredown.stats.proportions import exact_limits
 
 
 def _compute(evidence: Evidence) -> Figure:
@@ -28,7 +29,9 @@ def _compute(evidence: Evidence) -> Figure:
     found = mean(samples, "", clustered=trial.concurrency != 1)
     if found.low is None or found.high is None:
         return found
-    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+    # Blocks that all came out alike have no spread, and still bound a share no better than so many requests can.
+    exact = exact_limits(round(sum(good for good, _ in every)), len(every), ONE_SIDED)
+    return replace(found, low=max(0.0, min(found.low, exact.low)), high=min(1.0, max(found.high, exact.high)))
 
 
 METRIC = Metric(

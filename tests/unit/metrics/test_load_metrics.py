@@ -173,3 +173,10 @@ def test_a_hit_rate_of_some_of_the_requests_says_of_how_many() -> None:
     some = trial(block(request([1, 2], cached_tokens=5), request([1, 2])))
 
     assert "1 of 2 requests" in figure("prefix_cache_hit_rate", some).note
+
+
+def test_three_good_requests_of_three_do_not_prove_that_all_are_good() -> None:
+    found = figure("good_fraction", trial(block(*answers(3, every_ms=100))), {"ttft": 0.1})
+
+    assert found.value == 1.0
+    assert found.low == pytest.approx(0.05 ** (1 / 3))
