@@ -31,7 +31,7 @@ demo: $(ENGINES)  ## run the main job on the built-in model
 
 test: $(CORE)  ## fast tests: no torch, under a minute
 	@echo "Running the fast tests"
-	@$(BIN)/python -m pytest tests/unit tests/contract -m 'not slow' -n 2 --dist loadfile
+	@$(BIN)/python -m pytest tests/unit tests/contract -m 'not slow' -n 3 --dist loadfile
 
 test-real: $(ENGINES)  ## the real engines and techniques on the built-in model, planted faults, and the report in a browser
 	@echo "Running the slow and the real tests (about seven minutes on two cores)"

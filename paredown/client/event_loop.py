@@ -49,7 +49,6 @@ def _first(group: BaseExceptionGroup[PareDownError] | None) -> PareDownError | N
 def without_long_pauses() -> Iterator[None]:
     """While open, the garbage collector does not visit what was there before, nor what has become old since."""
     before = gc.get_threshold()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _ROUNDS_WITHOUT_OLD)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,8 +38,16 @@ def by_name(found: Measurement) -> dict[str, float | None]:
     return {figure.name: figure.value for figure in traffic.figures}
 
 
-def test_a_model_is_measured_under_its_traffic(world) -> None:
-    found = measured(ModelAsked(str(world.model)), LoadAsked((str(world.traffic),), blocks=1))
+@pytest.fixture(scope="module")
+def kept(world, tmp_path_factory: pytest.TempPathFactory) -> tuple[Measurement, Path]:
+    """One measurement of the fake model with a target, kept."""
+    directory = tmp_path_factory.mktemp("measured") / "run"
+    load = LoadAsked((str(world.traffic),), blocks=1, targets=("e2e_p95<=60s",))
+    return measured(ModelAsked(str(world.model)), load, directory), directory
+
+
+def test_a_model_is_measured_under_its_traffic(kept) -> None:
+    found, _ = kept
     figures = by_name(found)
     assert 0 < (figures["decode_speed"] or 0) < 200
     assert figures["weight_bytes"] == 1_000_000
@@ -48,15 +55,23 @@ def test_a_model_is_measured_under_its_traffic(world) -> None:
     assert found.engine == "fake"
 
 
-def test_the_same_events_come_by_other_tools_definitions(world) -> None:
-    found = measured(ModelAsked(str(world.model)), LoadAsked((str(world.traffic),), blocks=1))
+def test_the_same_events_come_by_other_tools_definitions(kept) -> None:
+    found, _ = kept
     assert set(found.traffics[0].definitions) == {"vllm", "aiperf"}
     assert all(found.traffics[0].definitions.values())
 
 
-def test_an_absolute_latency_target_gives_the_goodput(world) -> None:
-    load = LoadAsked((str(world.traffic),), blocks=1, targets=("e2e_p95<=60s",))
-    assert by_name(measured(ModelAsked(str(world.model)), load))["good_fraction"] == 1.0
+def test_an_absolute_latency_target_gives_the_goodput(kept) -> None:
+    assert by_name(kept[0])["good_fraction"] == 1.0
+
+
+def test_what_is_kept_holds_the_report_the_figures_and_the_raw_events(kept) -> None:
+    found, directory = kept
+    names = {path.name for path in directory.iterdir()}
+    assert {"report.html", "report.md", "measurement.json", "record.sqlite"} <= names
+    text = (directory / "measurement.json").read_text()
+    assert codec.loads(Measurement, text) == found
+    assert json.loads(text)["traffics"][0]["requests"] == len(found.traffics[0].trial.requests())
 
 
 @pytest.mark.parametrize("target", ["decode_speed>=2x", "quality_drop<=2pt"])
@@ -70,16 +85,6 @@ def test_a_sweep_gives_figures_for_each_step(world) -> None:
     (step,) = measured(ModelAsked(str(world.model)), load).traffics
     assert step.load_shape == "constant_rate"
     assert "40 requests/s" in step.traffic
-
-
-def test_what_is_kept_holds_the_report_the_figures_and_the_raw_events(world, tmp_path: Path) -> None:
-    load = LoadAsked((str(world.traffic),), blocks=1)
-    found = measured(ModelAsked(str(world.model)), load, tmp_path / "run")
-    names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert {"report.html", "report.md", "measurement.json", "record.sqlite"} <= names
-    again = codec.loads(Measurement, (tmp_path / "run" / "measurement.json").read_text())
-    assert again == found
-    assert again.traffics[0].trial is not None
 
 
 def test_a_server_of_known_speed_is_measured_as_it_is(world) -> None:
@@ -130,6 +135,7 @@ def test_a_capacity_needs_a_target(world, tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_capacity_of_a_model_is_found_and_kept(world, tmp_path: Path) -> None:
     silent = Silent()
     load = LoadAsked((str(world.traffic),), targets=("e2e_p50<=300ms",))
@@ -157,20 +163,14 @@ def test_batches_that_are_no_numbers_are_refused(wrong: str) -> None:
 
 def test_a_profile_of_a_server_is_refused_with_what_to_use(tmp_path: Path) -> None:
     silent = Silent()
-    with serving_timed(TimedAnswer(ttft_ms=1, itl_ms=1, tokens=2)) as server:
-        with pytest.raises(UserError, match="measure --endpoint"):
-            alone.run(
-                ServerAsked(server.url),
-                tmp_path / "run",
-                None,
-                silent,
-                lambda s, store, d: profiling.profile(s, profiling.asked("1", "8"), store, d, silent, ""),
-            )
-
-
-def test_the_record_keeps_the_raw_events_by_traffic(world, tmp_path: Path) -> None:
-    load = LoadAsked((str(world.traffic),), blocks=1)
-    found = measured(ModelAsked(str(world.model)), load, tmp_path / "run")
-    plain = json.loads((tmp_path / "run" / "measurement.json").read_text())
-    assert plain["traffics"][0]["requests"] == len(found.traffics[0].trial.requests())  # type: ignore[union-attr]
-    assert dataclasses.asdict(found)["subject"] == plain["subject"]
+    with (
+        serving_timed(TimedAnswer(ttft_ms=1, itl_ms=1, tokens=2)) as server,
+        pytest.raises(UserError, match="measure --endpoint"),
+    ):
+        alone.run(
+            ServerAsked(server.url),
+            tmp_path / "run",
+            None,
+            silent,
+            lambda s, store, d: profiling.profile(s, profiling.asked("1", "8"), store, d, silent, ""),
+        )

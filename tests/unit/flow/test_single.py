@@ -19,6 +19,7 @@ def test_evaluate_gives_a_score_for_each_slice_with_what_guessing_gives(world) -
     assert rows["reasoning"].unscored == 0
 
 
+@pytest.mark.slow
 def test_compare_ships_an_identical_copy_and_rejects_one_that_lost_a_third(world, tmp_path) -> None:
     copy = fake_models.variant(world.model, tmp_path / "copy")
     same = single.compare(world.spec(), copy, None, Silent())

@@ -66,7 +66,9 @@ def test_a_process_that_dies_is_an_error_and_is_gone(tmp_path: Path) -> None:
 
 def test_requests_that_were_computed_together_are_counted_and_no_more_than_were_in_flight(tmp_path: Path) -> None:
     crowd = Traffic("crowd", "", "closed_loop", CHAT.requests, {"concurrency": 3})
-    alone, together = trial.run(starter(tmp_path, SCRIPT), "fake", [CHAT, crowd], TrialSettings(blocks=1))
+    # Steps take real time here, so that the others of the crowd arrive while the first one is being answered.
+    slow = FakeScript(speeds=Speeds(decode_ns_per_step=20_000_000))
+    alone, together = trial.run(starter(tmp_path, slow), "fake", [CHAT, crowd], TrialSettings(blocks=1))
 
     assert alone.batching_seen == 1
     assert together.batching_seen in (2, 3)

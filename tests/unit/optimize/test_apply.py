@@ -214,6 +214,7 @@ def test_checkpoints_survive_a_kill_and_go_when_the_artifact_is_there(make: Make
     assert len(list((tmp_path / "cache" / "checkpoints").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_worker_that_takes_too_long_is_stopped(make: Make) -> None:
     heard: list[str] = []
 
