@@ -272,7 +272,8 @@ class _Process:
             memory=self._memory(),
             energy=energy.between(self._counters, energy_before, energy_after),
             fresh_process=self._settings.fresh,
-            background_load=background.background_load(busy_before, busy_after),
+            # Somebody else's server may run on this very machine, and its work is no disturbance.
+            background_load=background.background_load(busy_before, busy_after) if processes else None,
             note="; ".join(filter(None, (held_back, trial_notes.NOT_FORCED if not_forced else ""))),
             warm_up=warm_up,
             batching_seen=self._batching_seen(events),

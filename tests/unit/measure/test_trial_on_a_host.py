@@ -83,6 +83,7 @@ def test_nothing_looks_for_the_process_of_a_server_that_is_somebody_elses() -> N
         return scripted_server.answer(range(6))
 
     with scripted_server.serving_in_thread(script) as server:
-        trial.run(Elsewhere(server.url), "theirs", [CHAT], TrialSettings(blocks=1, fresh=False))
+        (measured,) = trial.run(Elsewhere(server.url), "theirs", [CHAT], TrialSettings(blocks=1, fresh=False))
+    assert measured.blocks[0].background_load is None
     assert threads
     assert "memory-sampler" not in threads
