@@ -15,6 +15,7 @@ from typing import Any
 
 from paredown.contracts import Loader, RawRow
 from paredown.errors import UserError
+from paredown.loaders import _published
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 JSON_CELLS = ("choices", "tags", "arguments", "messages")
@@ -22,7 +23,7 @@ LARGEST_CELL = 10_000_000
 
 
 def claims(source: str) -> bool:
-    return Path(source).suffix.lower() in DELIMITERS
+    return Path(source).suffix.lower() in DELIMITERS and not _published.is_prefixed(source)
 
 
 def load(source: str) -> Iterator[RawRow]:

@@ -9,12 +9,13 @@ from typing import Any
 
 from paredown.contracts import Loader, RawRow
 from paredown.errors import UserError
+from paredown.loaders import _published
 
 SUFFIXES = (".jsonl", ".ndjson")
 
 
 def claims(source: str) -> bool:
-    return source.lower().endswith(SUFFIXES)
+    return source.lower().endswith(SUFFIXES) and not _published.is_prefixed(source)
 
 
 def load(source: str) -> Iterator[RawRow]:

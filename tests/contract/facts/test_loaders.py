@@ -12,6 +12,12 @@ SOURCES = {
     "jsonl": ("my.jsonl", "a b.ndjson"),
     "csv_table": ("my.csv", "my.tsv"),
     "huggingface": ("hf:owner/name:test",),
+    "gsm8k": ("gsm8k:test.jsonl",),
+    "mgsm": ("mgsm:mgsm_de.tsv", "mgsm:de:my.tsv"),
+    "humaneval": ("humaneval:HumanEval.jsonl.gz", "humaneval:HumanEval.jsonl"),
+    "xstest": ("xstest:xstest_prompts.csv",),
+    "bfcl": ("bfcl:irrelevance.jsonl", "bfcl:simple.jsonl:answers.jsonl"),
+    "mt_bench": ("mt_bench:question.jsonl",),
 }
 
 
