@@ -20,7 +20,9 @@ def count_words(text: str, wanted: str) -> int:
     count, place = 0, text.find(wanted)
     while place >= 0:
         end = place + len(wanted)
-        is_whole = not _continues(wanted[0], text[:place][-1:]) and not _continues(wanted[-1], text[end : end + 1])
+        is_whole = not _continues(wanted[0], text[max(0, place - 1) : place]) and not _continues(
+            wanted[-1], text[end : end + 1]
+        )
         count += is_whole
         place = text.find(wanted, end if is_whole else place + 1)
     return count

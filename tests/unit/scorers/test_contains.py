@@ -51,6 +51,7 @@ def test_a_part_of_a_word_does_not_count_where_words_have_spaces() -> None:
 def test_a_part_counts_where_the_script_has_no_spaces() -> None:
     assert value("首都は東京です", all=["東京"]) == 1.0
     assert value("首都は東京です", any=["京都"]) == 0.0
+    assert value("これはPythonです", all=["python"]) == 1.0
 
 
 def test_text_that_starts_with_punctuation_is_found_after_a_word() -> None:
