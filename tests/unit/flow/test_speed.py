@@ -9,12 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from paredown import registry
 from paredown.flow import speed
 from paredown.flow.progress import Silent
 from paredown.flow.speed import LEAST_NOISE, Sides, Terms, Trials
 from paredown.measure.running import Running
 from paredown.records.events import Block
 from paredown.records.traffic import Message, Traffic, TrafficRequest
+from paredown.spec import targets as target_texts
+from paredown.spec.load import from_mapping
 from paredown.store.run_store import RunStore
 from paredown.testing.scripted_events import block, request, trial
 
@@ -93,3 +96,13 @@ def test_a_round_that_was_measured_again_is_not_measured_a_third_time_by_the_sam
         "A": [0, 1, 2],
         "B": [0, 1, 2],
     }
+
+
+def test_absolute_latency_targets_are_what_each_request_has_to_keep_in_a_run() -> None:
+    metrics = {metric.name: metric for metric in registry.metrics()}
+    prepared = SimpleNamespace(targets=target_texts.parse_all(["ttft_p95<=120ms", "decode_speed>=2x"], metrics))
+    terms = speed.terms_of(from_mapping({"model": "demo"}, "test"), prepared)  # type: ignore[arg-type]
+
+    assert terms.limits == {"ttft": 0.12}
+    figures = {figure.name: figure.value for figure in speed.compute(trials(10, 10), None, terms)}
+    assert figures["good_fraction"] == 1.0

@@ -26,6 +26,7 @@ from paredown.hosts import launch, process
 from paredown.hosts.process import Process
 from paredown.hosts.running import RunningEngine
 from paredown.records.candidate import Candidate, Rung
+from paredown.records.dialect import Dialect
 from paredown.records.figure import Scalar
 from paredown.records.traffic import Message, TrafficRequest
 from paredown.testing import candidates, fake_models, own_server
@@ -315,3 +316,14 @@ def test_an_endpoint_that_refuses_the_key_is_the_users_mistake(reach: Reach) -> 
 def test_an_endpoint_that_is_not_there_has_died(reach: Reach) -> None:
     with pytest.raises(EngineDied, match="Nothing answers"):
         reach(url="http://127.0.0.1:1")
+
+
+def test_what_a_server_takes_is_read_from_the_options_of_its_candidate() -> None:
+    options = {"url": "http://h:1/", "model": "m", "ignore_eos": False, "max_tokens_field": "max_completion_tokens"}
+    endpoint = launch.endpoint_of({**options, "return_token_ids": False, "include_usage": False, "ca_file": "a.pem"})
+
+    assert (endpoint.url, endpoint.model_name, endpoint.ca_file) == ("http://h:1", "m", Path("a.pem"))
+    assert endpoint.dialect == Dialect(
+        ignore_eos=False, return_token_ids=False, include_usage=False, max_tokens_field="max_completion_tokens"
+    )
+    assert launch.endpoint_of(options).dialect.include_usage
