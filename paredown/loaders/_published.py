@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,7 @@ def read_text_lines(path: str) -> Iterator[tuple[int, str]]:
     try:
         data = Path(path).read_bytes()
         data = gzip.decompress(data) if path.lower().endswith(".gz") else data
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"Cannot read {path}: {reason}. Give the path of the file as it was published.") from error
     for number, line in enumerate(data.split(b"\n"), start=1):
