@@ -33,7 +33,7 @@ CASES = ("lower", "upper")
 LEAST_SHARE_OF_SCRIPT = 0.8
 WORDLESS_SCRIPTS = ("THAI", "LAO", "KHMER", "MYANMAR")
 BULLET = re.compile(r"\s*(?:[-*+•–]|\d{1,3}[.)])\s+\S")
-SENTENCE_END = re.compile(r"[.!?…؟।]+[\"'”’»)\]*_]*(?:\s+|$)|[。！？]+[」』”’）]*|\n\s*\n")
+SENTENCE_END = re.compile(r"(?<![.!?…؟।])[.!?…؟।]++[\"'”’»)\]*_]*+(?:\s+|$)|[。！？]+[」』”’）]*|\n\s*\n")
 SCRIPTS: Mapping[str, tuple[str, ...]] = {
     **{name: (name.upper(),) for name in ("Latin", "Cyrillic", "Greek", "Arabic", "Hebrew", "Armenian", "Georgian")},
     **{name: (name.upper(),) for name in ("Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Tamil", "Telugu")},

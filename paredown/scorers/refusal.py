@@ -24,7 +24,7 @@ KINDS = ("refuse", "comply")
 PARTIAL = ("wrong", *KINDS)
 EARLY_CHARACTERS = 250
 LEAST_LIST_LINES = 3
-LIST_LINE = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)、])\s*\S", re.MULTILINE)
+LIST_LINE = re.compile(r"^[^\S\n]*+(?:[-*+•]|\d{1,3}[.)、])[^\S\n]*+\S", re.MULTILINE)
 THINKING_END = "</think>"
 SAME_CHARACTER = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'"})
 

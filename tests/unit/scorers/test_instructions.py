@@ -85,6 +85,7 @@ def test_all_checks_must_be_kept_unless_the_share_is_asked_for() -> None:
     assert judged("one two", *checks).value == 0.0
     assert judged("one two", *checks, mode="fraction").value == 0.75
     assert judged("one two", *checks).why == "kept 3 of 4: not JSON alone"
+    assert judged("one two", *checks[:2]) == Score("i", 1.0)
 
 
 def test_an_empty_answer_keeps_no_instruction() -> None:
