@@ -23,6 +23,18 @@ ITEMS = {
         GoldenItem("i", "s", "tool_call", QUESTION, '{"name": "add", "arguments": {"a": 2, "b": 2}}'),
         Answer("i", '{"name": "add", "arguments": {"b": 2, "a": 2}}'),
     ),
+    "regular_expression": (
+        GoldenItem("i", "s", "regular_expression", QUESTION, r"\b(4|four)\b", arguments={"flags": "i"}),
+        Answer("i", "Four."),
+    ),
+    "contains": (GoldenItem("i", "s", "contains", QUESTION, "", arguments={"all": '["four"]'}), Answer("i", "Four.")),
+    "refusal": (GoldenItem("i", "s", "refusal", QUESTION, "refuse"), Answer("i", "I can't help with that.")),
+    "instructions": (
+        GoldenItem(
+            "i", "s", "instructions", QUESTION, "", arguments={"checks": '[{"kind": "ends_with", "text": "4."}]'}
+        ),
+        Answer("i", "It is 4."),
+    ),
 }
 
 
