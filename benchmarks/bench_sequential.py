@@ -55,7 +55,7 @@ def worst(margin: float, alpha: float, step: int) -> tuple[float, int]:
 
 
 def saved(margin: float, flips: float, gates: int) -> tuple[list[float], ...]:
-    """Shares saved at equal power on good candidates (drop 0, −1 point), bad ones (2, 3 margins), these until REJECT."""
+    """Shares saved at equal power on good candidates (drop 0, −1 point), bad ones (2, 3 margins), and until REJECT."""
     fixed = power.prompts_for_margin(margin, flips, gates=gates, alpha=ALPHA)
     assert fixed is not None
     level = power.non_inferiority_level(fixed, margin, ALPHA)
