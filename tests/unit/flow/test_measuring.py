@@ -80,6 +80,7 @@ def test_a_target_against_a_baseline_is_refused_with_what_to_use(world, target: 
         measured(ModelAsked(str(world.model)), LoadAsked((str(world.traffic),), targets=(target,)))
 
 
+@pytest.mark.slow
 def test_a_sweep_gives_figures_for_each_step(world) -> None:
     load = LoadAsked((str(world.traffic),), blocks=1, load="sweep:rates=40,arrivals=constant_rate")
     (step,) = measured(ModelAsked(str(world.model)), load).traffics

@@ -30,6 +30,7 @@ def test_compare_ships_an_identical_copy_and_rejects_one_that_lost_a_third(world
     assert lost.slices[0].counts.lost > lost.slices[0].counts.gained
 
 
+@pytest.mark.slow
 def test_compare_catches_a_lost_chat_template_before_any_prompt(world, tmp_path) -> None:
     bare = fake_models.without_chat_template(world.model, tmp_path / "bare")
     found = single.compare(world.spec(), bare, None, Silent())

@@ -45,6 +45,7 @@ def curve_of(directory: Path, script: FakeScript, settings: PressureSettings = S
     return kv_pressure.run(starter(path, directory / "work"), tokenizer.load(path), settings)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_waits_until_another_has_finished(tmp_path: Path) -> None:
     curve = curve_of(tmp_path, FakeScript(cache=CacheScript(capacity_tokens=CAPACITY), speeds=SPEEDS))
 

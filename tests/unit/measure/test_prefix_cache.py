@@ -58,6 +58,7 @@ def test_an_engine_that_keeps_prefixes_is_faster_on_prompts_sent_before(tmp_path
     assert "prefixes are kept, though the server does not count hits" in curve.points[1].outcome
 
 
+@pytest.mark.slow
 def test_an_engine_without_a_prefix_cache_is_said_to_have_none(tmp_path: Path) -> None:
     path = fake_models.make(tmp_path / "m", FakeScript(speeds=Speeds(prefill_ns_per_token=200_000)))
     curve = prefix_cache.run(starter(path, tmp_path / "work"), tokenizer.load(path), SETTINGS)
