@@ -148,6 +148,12 @@ def test_the_recommended_length_reaches_the_power_through_every_gate():
     assert sequential.course(sequential.plan(n, 0.05, ALPHA, 3, 0.03), 0.03, 0.0).ship ** 2 >= 0.80
 
 
+def test_runs_in_which_every_item_flips_have_a_course_too(seven_gates):
+    course = sequential.course(seven_gates, 1.0, 0.05)
+    assert 0.0 < course.ship < 0.05
+    assert 107 < course.items <= 358
+
+
 @pytest.mark.parametrize(("n", "margin", "alpha"), [(0, 0.05, 0.05), (50, 0.0, 0.05), (50, 0.05, 0.0)])
 def test_a_plan_that_cannot_be_is_refused(n, margin, alpha):
     with pytest.raises(ValueError, match="No plan for"):
