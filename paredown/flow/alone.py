@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from paredown.flow import record_place
 from paredown.flow import subject as subjects
 from paredown.flow.progress import Progress
-from paredown.flow.run import make_directory
 from paredown.flow.subject import ModelAsked, ServerAsked, Subject
 from paredown.records import codec
 from paredown.records.measurement import Measurement
 from paredown.report import measurement as reports
 from paredown.report.files import replace_whole
 from paredown.spec.schema import default_cache
-from paredown.store.lock import exclusive
 from paredown.store.run_store import RunStore
 
 Work = Callable[[Subject, RunStore, Path], Measurement]
@@ -35,17 +33,14 @@ def run(
     asked: ModelAsked | ServerAsked, run_dir: Path | None, cache: Path | None, progress: Progress, work: Work
 ) -> Kept:
     """Do `work` with a record in `run_dir`, or in a temporary directory that goes away. Raises UserError."""
-    with tempfile.TemporaryDirectory(prefix="paredown-") as temporary:
-        directory = (run_dir or Path(temporary)).resolve()
-        make_directory(directory)
-        place = (cache or default_cache()).resolve()
-        with exclusive(directory), RunStore(directory, create=True) as store:
-            subject = (
-                subjects.of_model(asked, directory, place, progress)
-                if isinstance(asked, ModelAsked)
-                else subjects.of_server(asked, directory, place, progress)
-            )
-            found = work(subject, store, directory)
+    with record_place.opened(run_dir) as store:
+        directory, place = store.directory, (cache or default_cache()).resolve()
+        subject = (
+            subjects.of_model(asked, directory, place, progress)
+            if isinstance(asked, ModelAsked)
+            else subjects.of_server(asked, directory, place, progress)
+        )
+        found = work(subject, store, directory)
         return Kept(found, None if run_dir is None else _write(found, directory))
 
 

@@ -113,7 +113,6 @@ def read_traffics(subject: Subject, asked: LoadAsked) -> tuple[Traffic, ...]:
 
 
 def trial_settings(subject: Subject, asked: LoadAsked, targets: Sequence[Target]) -> TrialSettings:
-    ttft = [target.value for target in targets if target.metric == "ttft"]
     return TrialSettings(
         blocks=asked.blocks,
         fresh=subject.fresh,
@@ -122,7 +121,7 @@ def trial_settings(subject: Subject, asked: LoadAsked, targets: Sequence[Target]
         retries=asked.retries,
         forced_lengths=asked.forced_lengths,
         kv_probe_tokens=KV_PROBE_TOKENS if subject.fresh else 0,
-        ttft_target_s=min(ttft, default=None),
+        ttft_target_s=limits.ttft_s(targets),
     )
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from paredown import registry
 from paredown.contracts import PlanFacts
 from paredown.environments.installed import missing
-from paredown.errors import UserError
 from paredown.flow import baseline as baselines
 from paredown.flow import bottleneck, conclude, prepare, view
 from paredown.flow.climb import Climb, climb
 from paredown.flow.conclude import Conclusion
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
+from paredown.flow.record_place import make_directory
 from paredown.plan import ladder
 from paredown.records.candidate import Plan
 from paredown.records.verdict import Decision
@@ -69,14 +69,6 @@ def default_directory(spec: RunSpec) -> Path:
     """`paredown-runs/MODEL-DIGEST`: prompts can be added to a run, so they are not part of its name."""
     name = Path(spec.model).name or "model"
     return Path("paredown-runs") / f"{name}-{spec.model_copy(update={'golden': ()}).digest()[:8]}"
-
-
-def make_directory(directory: Path) -> None:
-    """Raises UserError when it cannot be made."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{directory} cannot be made ({error.strerror}). Choose another with --run-dir.") from error
 
 
 def _tell_what_is_there(context: RunContext) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from paredown.environments.installed import missing
 from paredown.errors import UserError
 from paredown.evaluate import fidelity, smoke
 from paredown.evaluate.answers import BatchPolicy
-from paredown.flow import evidence, prepare, quality
+from paredown.flow import evidence, prepare, quality, record_place
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
 from paredown.models import artifact as artifacts
@@ -24,8 +23,6 @@ from paredown.records.candidate import Candidate, Rung
 from paredown.records.golden import Check, Evaluation, Fidelity, Smoke
 from paredown.records.verdict import SliceVerdict, Verdict
 from paredown.spec.schema import RunSpec, default_cache
-from paredown.store.lock import exclusive
-from paredown.store.run_store import RunStore
 
 ALPHA = 0.05
 
@@ -133,12 +130,8 @@ def candidate_of(context: RunContext, prepared: Prepared, directory: Path) -> Ca
 @contextmanager
 def opened(spec: RunSpec, run_dir: Path | None, progress: Progress) -> Iterator[RunContext]:
     """A context with a record in `run_dir`, or in a temporary directory that goes away."""
-    with tempfile.TemporaryDirectory(prefix="paredown-") as temporary:
-        directory = (run_dir or Path(temporary)).resolve()
-        directory.mkdir(parents=True, exist_ok=True)
-        cache = (spec.cache or default_cache()).resolve()
-        with exclusive(directory), RunStore(directory, create=True) as store:
-            yield RunContext(spec, directory, cache, store, progress)
+    with record_place.opened(run_dir) as store:
+        yield RunContext(spec, store.directory, (spec.cache or default_cache()).resolve(), store, progress)
 
 
 def _evaluate(context: RunContext, prepared: Prepared, candidate: Candidate) -> Evaluation:

@@ -46,12 +46,11 @@ class Trials:
 
 def settings(prepared: Prepared, *, blocks: int, kv_probe_tokens: int = 0) -> TrialSettings:
     """How to measure here: forced lengths, a few requests a block, the sending rule of the user's TTFT target."""
-    limits = [t.value for t in prepared.targets if t.metric == "ttft" and not t.relative]
     return TrialSettings(
         blocks=blocks,
         requests_per_block=REQUESTS_PER_BLOCK if blocks > 1 else 2 * REQUESTS_PER_BLOCK,
         kv_probe_tokens=kv_probe_tokens,
-        ttft_target_s=min(limits, default=None),
+        ttft_target_s=limits.ttft_s(prepared.targets),
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from paredown import environments, registry
 from paredown import machine as machines
 from paredown.client import dialect
+from paredown.client import server as client_server
 from paredown.client.server import Server
 from paredown.contracts import Engine
 from paredown.environments.installed import missing
@@ -189,7 +190,7 @@ def base_url(given: str) -> str:
             f"{given!r} is no address of a server. Give for example --endpoint http://127.0.0.1:8000; a key goes into "
             "an environment variable (--api-key-variable NAME), not into the address."
         )
-    return text.rstrip("/").removesuffix("/v1").rstrip("/")
+    return client_server.base_url(text)
 
 
 def _server_cautions(url: str) -> tuple[str, ...]:

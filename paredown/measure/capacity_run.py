@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from paredown import registry
 from paredown.contracts import Evidence
 from paredown.errors import EngineError, UserError
-from paredown.measure import capacity, figures, void
+from paredown.measure import capacity, definitions, figures, void
 from paredown.measure.capacity import RunOutcome
 from paredown.measure.fresh_prompts import FreshPrompts
 from paredown.measure.load import SendSettings, drive, raise_if_all_failed
@@ -31,20 +31,7 @@ SHAPES = {"request_rate": "poisson", "concurrency": "closed_loop"}
 SUITED = frozenset({*timing.PER_REQUEST, "decode_speed", "good_fraction"})
 """Metrics that get worse as the load grows; what grows with it, such as throughput, is missed at a small load."""
 
-FIGURES = (
-    "ttft",
-    "ttft_sent",
-    "itl",
-    "tpot",
-    "e2e",
-    "decode_speed",
-    "output_throughput",
-    "request_throughput",
-    "goodput",
-    "good_fraction",
-    "send_delay",
-)
-QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+FIGURES = (*definitions.OUR_METRICS, "send_delay")
 ROUNDS_IN_FLIGHT = 3
 MOST_WARM_UP_REQUESTS = 64
 
@@ -245,11 +232,10 @@ class _Loads:
         return RunOutcome(found, "" if trial.void else missed(evidence, self._targets), trial.void)
 
     def _void(self, running: Running, events: tuple[RequestEvents, ...]) -> str:
-        ttft = [target.value for target in self._targets if target.metric == "ttft"]
         return void.reason(
             [events],
             forced_lengths=self._is_forced(running),
-            ttft_target_s=min(ttft, default=None),
+            ttft_target_s=limits.ttft_s(self._targets),
             cache=self._traffic.cache,
         )
 
@@ -281,7 +267,7 @@ def _figure(evidence: Evidence, target: Target) -> Figure:
         return found
     if target.statistic == "mean":
         return mean(found, "mean", clustered=True)
-    return quantile(found, QUANTILES[target.statistic], target.statistic, clustered=True)
+    return quantile(found, dict(figures.QUANTILES)[target.statistic], target.statistic, clustered=True)
 
 
 def _quantity(value: float, unit: str) -> str:

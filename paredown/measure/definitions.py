@@ -27,7 +27,7 @@ from paredown.records import timing
 from paredown.records.events import RequestEvents, Trial
 from paredown.records.figure import Figure
 
-STATISTICS = (("mean", None), ("p50", 0.50), ("p95", 0.95), ("p99", 0.99))
+STATISTICS = (("mean", None), *figures.QUANTILES)
 OUR_METRICS = (
     "ttft",
     "ttft_sent",

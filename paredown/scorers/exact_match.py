@@ -13,9 +13,9 @@ import unicodedata
 
 from paredown.contracts import Scorer, ScoringLevel
 from paredown.records.golden import Answer, GoldenItem, Score
+from paredown.scorers import _text
 
 MODES = ("exact", "first_line", "contains")
-UNSPACED_SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
 def score(item: GoldenItem, answer: Answer) -> Score:
@@ -25,7 +25,7 @@ def score(item: GoldenItem, answer: Answer) -> Score:
     wanted = [_normalized(text) for text in _right_answers(item.answer)]
     if mode == "contains":
         text = _normalized(answer.text)
-        return Score(item.id, float(any(_contains(text, right) for right in wanted)))
+        return Score(item.id, float(any(_text.count_words(text, right) for right in wanted)))
     lines = [line for line in answer.text.splitlines() if line.strip()] or [""]
     return Score(item.id, float(_normalized(lines[0] if mode == "first_line" else answer.text) in wanted))
 
@@ -41,7 +41,7 @@ def _right_answers(answer: str) -> list[str]:
 
 
 def _normalized(text: str) -> str:
-    text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    text = _text.folded(text)
     start, end = 0, len(text)
     while start < end and _is_edge(text[start]):
         start += 1
@@ -52,30 +52,6 @@ def _normalized(text: str) -> str:
 
 def _is_edge(character: str) -> bool:
     return character == " " or unicodedata.category(character)[0] in "PS"
-
-
-def _contains(text: str, right: str) -> bool:
-    """Whether `right` stands in `text` and no letter or digit of a spaced script continues it at either end."""
-    place = text.find(right)
-    while place >= 0:
-        before, after = text[:place][-1:], text[place + len(right) :][:1]
-        if not _continues(right[0], before) and not _continues(right[-1], after):
-            return True
-        place = text.find(right, place + 1)
-    return False
-
-
-def _continues(edge: str, neighbour: str) -> bool:
-    return _is_word(edge) and _is_word(neighbour) and not (_is_unspaced(edge) or _is_unspaced(neighbour))
-
-
-def _is_word(character: str) -> bool:
-    """Letters, digits and the marks that belong to letters (vowel signs of Indic scripts)."""
-    return character != "" and unicodedata.category(character)[0] in "LNM"
-
-
-def _is_unspaced(character: str) -> bool:
-    return unicodedata.name(character, "").startswith(UNSPACED_SCRIPTS)
 
 
 def chance(_: GoldenItem) -> float | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from paredown.contracts import Scorer, ScoringLevel
 from paredown.records.golden import Answer, GoldenItem, Score
+from paredown.scorers import _text
 
 MODES = ("search", "fullmatch", "first_group_equals")
 ARGUMENTS = ("mode", "flags", "value")
@@ -59,9 +60,7 @@ def chance(_: GoldenItem) -> float | None:
 def check(item: GoldenItem) -> None:
     import regex
 
-    unknown = sorted(set(item.arguments) - set(ARGUMENTS))
-    if unknown:
-        raise ValueError(f"field 'arguments' has {unknown[0]!r}; expected only {', '.join(ARGUMENTS)}")
+    _text.refuse_other_arguments(item, ARGUMENTS)
     mode, flags = item.arguments.get("mode", "search"), item.arguments.get("flags", "")
     if mode not in MODES:
         raise ValueError(f"field 'arguments.mode' is {mode!r}; expected one of {', '.join(MODES)}")

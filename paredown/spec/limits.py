@@ -19,3 +19,8 @@ def per_request(targets: Sequence[Target]) -> Mapping[str, float]:
         if target.metric in PER_REQUEST and not target.relative and target.comparison is Comparison.AT_MOST:
             limits[target.metric] = max(target.value, limits.get(target.metric, 0.0))
     return limits
+
+
+def ttft_s(targets: Sequence[Target]) -> float | None:
+    """The smallest absolute target on TTFT, which bounds how late a client may send; None = there is none."""
+    return min((target.value for target in targets if target.metric == "ttft" and not target.relative), default=None)

@@ -77,11 +77,16 @@ async def test_it_sends_every_request_once_and_returns_when_all_have_ended(shape
 
 
 async def test_it_ends_at_once_without_requests(shape: LoadShape) -> None:
+    sent: list[str] = []
+
     async def send(request: TrafficRequest, due_ns: int) -> None:
+        sent.append(request.id)
         raise AssertionError("nothing was to be sent")
 
     for part, options in parts(shape):
         await run(part, options, (), HandClock(), send)
+
+    assert sent == []
 
 
 def test_a_schedule_has_one_ascending_time_for_each_request_and_is_the_same_every_time(shape: LoadShape) -> None:

@@ -36,4 +36,5 @@ async def test_writing_to_a_connection_that_is_gone_is_no_error() -> None:
     outlet.write(b"x")
     direct.close()
     outlet.write(b"x")
+    assert transport.get_write_buffer_size() == 0
     transport.close()
