@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from paredown import registry
 from paredown.client import streaming
 from paredown.contracts import Scorer, ScoreRequest, ScoreResult, ScoringLevel
+from paredown.evaluate import scoring
 from paredown.hosts.running import RunningEngine
 from paredown.hosts.scoring_client import ScoringClient
 from paredown.records.events import RequestEvents
-from paredown.records.golden import Answer, Evaluation, GoldenItem, Score
+from paredown.records.golden import Answer, Evaluation, GoldenItem
 from paredown.records.traffic import TrafficRequest
 
 OnBatch = Callable[[tuple[Answer, ...]], None]
@@ -55,12 +56,14 @@ def run(
     done: Sequence[Answer] = (),
     timeout_s: float = 600.0,
     complete: Complete = streaming.complete,
+    settings: scoring.Settings | None = None,
 ) -> Evaluation:
     """Answers and scores of all items, in their order.
 
     level:    what the engine's scoring session can give; items that need more are not scored, with that reason
     on_batch: called with the finished answers of each batch, so that the caller can store them
     done:     answers of an earlier, killed run: not asked again, unless they failed
+    settings: options of the scorers
     Token counts are of this call only. Raises the EngineError of an engine that died, hung or ran out of memory.
     """
     started = time.monotonic()
@@ -92,7 +95,7 @@ def run(
         split=split,
         scorer_versions={name: scorer.version for name, scorer in scorers.items()},
         answers=in_order,
-        scores=score(items, in_order),
+        scores=scoring.score(items, in_order, settings),
         prefill_tokens=prefill_tokens,
         generated_tokens=generated_tokens,
         seconds=time.monotonic() - started,
@@ -105,24 +108,6 @@ def _beyond(scorer: Scorer, level: ScoringLevel) -> str:
     if level >= scorer.needs:
         return ""
     return f"{scorer.name} needs the scoring level {scorer.needs.name}, this engine gives {level.name}"
-
-
-# ── scores ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def score(items: Sequence[GoldenItem], answers: Sequence[Answer]) -> tuple[Score, ...]:
-    """Scores of answers that stand in the order of the items: a pure function, so that a verdict can be recomputed."""
-    return tuple(_score(item, answer) for item, answer in zip(items, answers, strict=True))
-
-
-def _score(item: GoldenItem, answer: Answer) -> Score:
-    try:
-        given = registry.scorer(item.scorer).score(item, answer)
-    except Exception as error:  # noqa: BLE001 a plug-in's fault costs one item, which is counted as not scored
-        return Score(item.id, None, f"the scorer {item.scorer} failed: {type(error).__name__}: {error}")
-    if given.value is not None and not 0.0 <= given.value <= 1.0:
-        return Score(item.id, None, f"the scorer {item.scorer} gave {given.value!r}, not a number from 0 to 1")
-    return given
 
 
 # ── likelihood ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -175,12 +160,21 @@ def _scored(
 
 
 def _encode(client: ScoringClient, items: Sequence[GoldenItem]) -> list[_Encoded]:
-    prompts = client.encode([item.messages for item in items])
-    choices = iter(client.encode_texts([choice for item in items for choice in item.choices]))
+    talks = [item for item in items if item.messages]
+    prompts = iter(client.encode([item.messages for item in talks]))
+    choices = iter(client.encode_texts([choice for item in talks for choice in item.choices]))
+    texts = iter(client.encode_texts([item.choices[0] for item in items if not item.messages], special_tokens=True))
     return [
-        _Encoded(item, prompt, tuple(next(choices) for _ in item.choices))
-        for item, prompt in zip(items, prompts, strict=True)
+        _Encoded(item, next(prompts), tuple(next(choices) for _ in item.choices))
+        if item.messages
+        else _plain_text(item, next(texts))
+        for item in items
     ]
+
+
+def _plain_text(item: GoldenItem, ids: tuple[int, ...]) -> _Encoded:
+    """A text outside any conversation: its first token is given, the rest is scored."""
+    return _Encoded(item, ids[:1], (ids[1:],))
 
 
 def _ask(client: ScoringClient, batch: Sequence[_Encoded], *, share: bool, reverse: bool) -> list[Answer]:

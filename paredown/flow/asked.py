@@ -104,6 +104,7 @@ def reload(store: RunStore) -> Prepared:
         confirmation=split.confirmation.items,
         traffics=tuple(one for name in spec.traffic for one in store.get("traffic", name, Workload).traffics),
         baseline=store.get("candidate", BASELINE, Candidate),
+        scorers=spec.scorers,
     )
 
 

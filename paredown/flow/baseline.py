@@ -111,7 +111,7 @@ def stored(store: RunStore, prepared: Prepared, first: Trials, again: Trials) ->
     texts = store.find("texts", candidate.name, Texts)
     screening = quality.find_evaluation(store, candidate, "screening", prepared)
     confirmation = quality.find_evaluation(store, candidate, "confirmation", prepared)
-    key = quality.evaluation_key(candidate, "control", prepared.screening, quality.CONTROL_POLICY)
+    key = quality.evaluation_key(candidate, "control", prepared.screening, quality.CONTROL_POLICY, prepared.scorers)
     control = store.find("evaluation", key, Evaluation)
     if not (reference and texts and screening and confirmation and control):
         return None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from paredown import environments, registry
 from paredown.evaluate.golden import GoldenSet
+from paredown.evaluate.scoring import Settings
 from paredown.flow.progress import Progress
 from paredown.hosts import launch
 from paredown.hosts.running import RunningEngine
@@ -62,7 +63,10 @@ class RunContext:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before anything is measured. The first traffic is the one on which targets are judged."""
+    """What is known before anything is measured. The first traffic is the one on which targets are judged.
+
+    scorers: settings of scorers, by name
+    """
 
     facts: ModelFacts
     artifact: Artifact
@@ -75,6 +79,7 @@ class Prepared:
     confirmation: tuple[GoldenItem, ...]
     traffics: tuple[Traffic, ...]
     baseline: Candidate
+    scorers: Settings = field(default_factory=dict)
 
     def items(self, split: str) -> tuple[GoldenItem, ...]:
         """The items of `screening` or `confirmation`."""

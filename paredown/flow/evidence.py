@@ -77,7 +77,7 @@ def collect(store: RunStore, prepared: Prepared, planned: PlannedCandidate) -> E
 
 def confirmed_key(candidate: Candidate, prepared: Prepared) -> str:
     """Names one confirmation: this candidate on these held-back prompts."""
-    return quality.evaluation_key(candidate, "confirmation", prepared.confirmation)
+    return quality.evaluation_key(candidate, "confirmation", prepared.confirmation, settings=prepared.scorers)
 
 
 def figures(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunSpec) -> Pair:

@@ -119,6 +119,7 @@ def prepare(context: RunContext, requested: Requested) -> Prepared:
         confirmation=split.confirmation.items,
         traffics=tuple(one for workload in requested.workloads for one in workload.traffics),
         baseline=baseline_candidate(made, host),
+        scorers=spec.scorers,
     )
     _say_what_is_coming(context, prepared)
     return prepared

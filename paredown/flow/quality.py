@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paredown import registry
-from paredown.evaluate import answers
+from paredown.evaluate import answers, scoring
 from paredown.evaluate.answers import BatchPolicy
+from paredown.evaluate.scoring import Settings
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Stage
 from paredown.hosts.running import RunningEngine
@@ -29,10 +30,16 @@ class AnswerBatch:
     answers: tuple[Answer, ...]
 
 
-def evaluation_key(candidate: Candidate, split: str, items: Sequence[GoldenItem], policy: BatchPolicy = POLICY) -> str:
-    """All that decides the answers: what is served, the prompts, how they are batched, the scorers' versions."""
-    versions = {name: registry.scorer(name).version for name in {item.scorer for item in items}}
-    decided = codec.digest([candidate.digest(), [item_digest(item) for item in items], str(policy), versions])
+def evaluation_key(
+    candidate: Candidate,
+    split: str,
+    items: Sequence[GoldenItem],
+    policy: BatchPolicy = POLICY,
+    settings: Settings | None = None,
+) -> str:
+    """All that decides the scores: what is served, the prompts, how they are batched, the scorers as they are set."""
+    scorers = scoring.identity([item.scorer for item in items], settings or {})
+    decided = codec.digest([candidate.digest(), [item_digest(item) for item in items], str(policy), scorers])
     return f"{candidate.name}/{split}/{decided[:16]}"
 
 
@@ -46,7 +53,7 @@ def evaluate(
     policy: BatchPolicy = POLICY,
 ) -> Evaluation:
     """The stored evaluation, or a new one on a started engine; answers that a killed run stored are kept."""
-    key = evaluation_key(candidate, split, items, policy)
+    key = evaluation_key(candidate, split, items, policy, context.spec.scorers)
     found = context.store.find("evaluation", key, Evaluation)
     if found is not None:
         return found
@@ -71,6 +78,7 @@ def evaluate(
         policy=policy,
         on_batch=keep,
         done=known,
+        settings=context.spec.scorers,
     )
     context.store.put("evaluation", key, made, bulk=True)
     return made
@@ -78,7 +86,8 @@ def evaluate(
 
 def find_evaluation(store: RunStore, candidate: Candidate, split: str, prepared: Prepared) -> Evaluation | None:
     """The stored evaluation of a split under the usual batching, None when it was not made."""
-    return store.find("evaluation", evaluation_key(candidate, split, prepared.items(split)), Evaluation)
+    key = evaluation_key(candidate, split, prepared.items(split), POLICY, prepared.scorers)
+    return store.find("evaluation", key, Evaluation)
 
 
 def _answered_before(context: RunContext, prefix: str, digests: dict[str, str]) -> tuple[Answer, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paredown.errors import RecordError
-from paredown.evaluate import answers
+from paredown.evaluate import scoring
 from paredown.flow import asked, conclude
 from paredown.records import codec
 from paredown.records.golden import Evaluation, GoldenItem
@@ -58,13 +58,14 @@ def _check_published(store: RunStore, digest: str) -> None:
 
 
 def _check_scores(store: RunStore, items: tuple[GoldenItem, ...]) -> None:
-    """Score every stored answer again."""
+    """Score every stored answer again, but for scorers that ask a server or run code."""
     by_id = {item.id: item for item in items}
     for entry in store.entries("evaluation"):
         stored = codec.loads(Evaluation, store.body(entry))
         asked_items = [by_id[answer.item] for answer in stored.answers if answer.item in by_id]
         if len(asked_items) == len(stored.answers):
-            _compare(stored.scores, answers.score(asked_items, stored.answers), f"scores {entry.key}")
+            again = scoring.score_again(asked_items, stored.answers, stored.scores)
+            _compare(stored.scores, again, f"scores {entry.key}")
 
 
 def _compare(stored: object, computed: object, what: str) -> None:

@@ -15,7 +15,8 @@ class GoldenItem:
 
     slice:     what the user wants judged together: `reasoning`, `safety` …
     scorer:    name of the scorer
-    messages:  the conversation up to the answer; rendered by the artifact's own chat template
+    messages:  the conversation up to the answer; rendered by the artifact's own chat template. Empty: the one choice
+               is a text that stands by itself (perplexity)
     choices:   for likelihood scorers: the answers compared; `answer` is the index of the right one as text
     answer:    for generative scorers: what is right, in the scorer's own notation
     arguments: further data of the scorer (JSON schema, tools …)
@@ -56,11 +57,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Score:
-    """Score of one answer in [0, 1]; None = not scored (`why` says so), which is never counted as 0."""
+    """Score of one answer in [0, 1]; None = not scored (`why` says so), which is never counted as 0.
+
+    details: what the scorer wants kept (a judge's two answers, the test that failed)
+    """
 
     item: str
     value: float | None
     why: str = ""
+    details: Mapping[str, Scalar] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ class RunSpec(_Strict):
     targets:  as text, see `paredown.spec.targets`
     gates:    slice → largest drop in points, beside those that `quality_drop[slice]` targets set; `a+b` pools slices
     watch:    slices reported without deciding; none named = all that are not gated
+    scorers:  settings of scorers by name (`judge: {url: …}`)
     budget_s: time limit of the search in seconds (`10m`, `1h30m`)
     screening_fraction: share of the golden items that choose the candidate; the rest confirms it
     """
@@ -64,6 +65,7 @@ class RunSpec(_Strict):
     gates: dict[str, float] = Field(default_factory=dict)
     watch: tuple[str, ...] = ()
     fidelity: FidelityLimits = FidelityLimits()
+    scorers: dict[str, dict[str, str | int | float | bool]] = Field(default_factory=dict)
     techniques: Choice = Choice()
     engines: Choice = Choice()
     exhaust: bool = False
