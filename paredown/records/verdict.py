@@ -147,12 +147,34 @@ class TargetResult:
 
 
 @dataclass(frozen=True)
+class Looks:
+    """How far a confirmation went that may stop early: the plan stood in the record before the first answer.
+
+    planned, asked:           held-back prompts that it may take, and those that it took
+    looks_planned, looks_made: times at which it may stop, and those at which it was decided
+    why:                      why it ended there, one sentence
+    """
+
+    planned: int
+    asked: int
+    looks_planned: int
+    looks_made: int
+    why: str
+
+    @property
+    def saved(self) -> float:
+        """Share of the planned prompts that were not asked."""
+        return 1.0 - self.asked / self.planned if self.planned else 0.0
+
+
+@dataclass(frozen=True)
 class CandidateVerdict:
     """The verdict on one candidate, with everything that led to it.
 
     stage: last gate reached: `apply`, `smoke`, `fidelity`, `speed`, `screening`, `confirmation`
     alpha: the level of the confirmation test, 0 when none was spent
     ratios: its figures over those of the baseline that was measured beside it
+    looks: of the confirmation, where it could stop early; None = every prompt was asked in one go, or none
     """
 
     candidate: str
@@ -167,6 +189,7 @@ class CandidateVerdict:
     alpha: float = 0.0
     error: str = ""
     ratios: tuple[AgainstBaseline, ...] = ()
+    looks: Looks | None = None
 
 
 @dataclass(frozen=True)
