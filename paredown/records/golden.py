@@ -85,10 +85,14 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class FidelityText:
-    """A text on which fidelity is measured: the baseline's own greedy answer, or plain text.
+    """A text on which fidelity is measured: the baseline's own greedy answer, plain text, or a window of a long text.
 
     token_ids: whole sequence; positions from `start` on are compared
     top_ids, top_logprobs: the baseline's top-k at each compared position, shape (positions, k), nats
+    target_logprobs: the baseline's log-probability of each compared token of the text
+    parts:     further groups that it counts in, beside its slice and its positions (`plain/russian`)
+    cluster:   texts that share content (windows of one long text); empty = it stands alone
+    truncation: looked at with many more ids, only to estimate what the top-k misses; in no other figure
     """
 
     id: str
@@ -98,22 +102,112 @@ class FidelityText:
     top_ids: tuple[tuple[int, ...], ...] = ()
     top_logprobs: tuple[tuple[float, ...], ...] = ()
     text: str = ""
+    target_logprobs: tuple[float, ...] = ()
+    parts: tuple[str, ...] = ()
+    cluster: str = ""
+    truncation: bool = False
 
 
 @dataclass(frozen=True)
 class TextFidelity:
-    """Fidelity on one text: per-position KL (nats, a lower bound from top-k and the tail's mass) and top-1 matches."""
+    """Fidelity on one text, one value for each compared position.
+
+    kl, reverse_kl: KL(P_baseline ‖ P_candidate) and KL(P_candidate ‖ P_baseline), nats, each a lower bound from the
+                baseline's top-k ids and one outcome for the rest
+    first_divergence: index of the first position with another first choice; None = none
+    start:      position (tokens before it) of the first value
+    topk_overlap: share of the baseline's `agreement_k` likeliest tokens that are among the candidate's
+    logprob_change: log-probability of the text's own token, candidate − baseline, nats
+    parts, cluster: as in FidelityText
+    """
 
     id: str
     slice: str
     kl: tuple[float, ...]
     same_top1: tuple[bool, ...]
     first_divergence: int | None
+    start: int = 0
+    reverse_kl: tuple[float, ...] = ()
+    topk_overlap: tuple[float, ...] = ()
+    logprob_change: tuple[float, ...] = ()
+    parts: tuple[str, ...] = ()
+    cluster: str = ""
+
+
+@dataclass(frozen=True)
+class FidelityPart:
+    """Fidelity on some of the positions; None = not measured, or too few to have a standard error.
+
+    kind:      `slice` · `text` (a language or kind of plain text) · `positions` (`name` is then `1,024–2,047`)
+    clusters:  independent units behind the standard errors: texts, or blocks of positions where there are few texts
+    log_perplexity_difference: candidate − baseline, nats per token; above 0 = the candidate finds the text less likely
+    """
+
+    name: str
+    kind: str
+    positions: int
+    texts: int
+    clusters: int
+    mean_kl: float | None
+    mean_kl_se: float | None
+    top1_agreement: float | None
+    top1_se: float | None
+    log_perplexity_difference: float | None = None
+    log_perplexity_se: float | None = None
+
+
+@dataclass(frozen=True)
+class Truncation:
+    """What the lower bounds from the baseline's top-k miss, estimated with `wide_k` ids at some positions (nats).
+
+    missed, reverse_missed: mean of (bound with `wide_k` ids − bound with `top_k` ids), never negative: the true mean is
+            higher than the figure by about this much; `*_se` their standard errors, clustered by text
+    wide_tail: mean probability that the baseline gives to tokens outside the `wide_k`, which stay unseen
+    """
+
+    top_k: int
+    wide_k: int
+    positions: int
+    texts: int
+    missed: float
+    missed_se: float | None
+    reverse_missed: float
+    reverse_missed_se: float | None
+    wide_tail: float
+
+
+@dataclass(frozen=True)
+class FidelityFloor:
+    """The baseline against itself, batched otherwise: what the order of additions alone does.
+
+    mean_kl_upper: one-sided 95 % upper limit of the mean; a candidate at or below it does not differ from the baseline
+    how:           what was changed between the two
+    """
+
+    mean_kl: float
+    mean_kl_upper: float
+    mean_reverse_kl: float
+    top1_agreement: float
+    log_perplexity_difference: float | None
+    log_perplexity_se: float | None
+    positions: int
+    how: str
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """KL(P_baseline ‖ P_candidate) per token and top-1 agreement on the same positions, teacher-forced."""
+    """KL(P_baseline ‖ P_candidate) per token and top-1 agreement on the same positions, teacher-forced.
+
+    mean_kl … max_kl, mean_reverse_kl: lower bounds (see TextFidelity); `truncation` estimates what they miss
+    topk_agreement: mean share of the baseline's `agreement_k` likeliest tokens among the candidate's
+    log_perplexity_difference: candidate − baseline on text that no model wrote, nats per token, paired; the standard
+            error is clustered by text (`perplexity_texts` of them)
+    perplexity_ratio: exp(difference), candidate / baseline, with 95 % limits
+    first_divergence: index by which half of the baseline's answers have had another first choice; None = less than
+            half of them ever do (`diverged` of `answers`)
+    parts:  by slice, by kind of text, by position
+    floor:  the baseline against itself; None = not measured
+    """
 
     candidate: str
     level: str
@@ -125,6 +219,29 @@ class Fidelity:
     top1_agreement: float | None
     positions: int
     missing: str = ""
+    p999_kl: float | None = None
+    mean_reverse_kl: float | None = None
+    topk_agreement: float | None = None
+    agreement_k: int = 0
+    log_perplexity_difference: float | None = None
+    log_perplexity_se: float | None = None
+    perplexity_ratio: float | None = None
+    perplexity_ratio_low: float | None = None
+    perplexity_ratio_high: float | None = None
+    perplexity_texts: int = 0
+    first_divergence: float | None = None
+    diverged: int = 0
+    answers: int = 0
+    truncation: Truncation | None = None
+    parts: tuple[FidelityPart, ...] = ()
+    floor: FidelityFloor | None = None
+
+    @property
+    def within_floor(self) -> bool | None:
+        """Whether it differs no more than the baseline from itself; None = one of the two was not measured."""
+        if self.mean_kl is None or self.floor is None:
+            return None
+        return self.mean_kl <= self.floor.mean_kl_upper
 
 
 @dataclass(frozen=True)
