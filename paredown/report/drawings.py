@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from paredown.records.figure import Samples
 from paredown.records.verdict import SliceVerdict
-from paredown.report import rows, units
+from paredown.report import rows, slice_rows, triangle_rows, units
 from paredown.report.charts import forest, latency, pareto, roofline, triangle
 from paredown.report.charts.canvas import text_width
 from paredown.report.view import BASELINE, DECODE_SPEED, Measured, ReportView, UnderTraffic
@@ -106,7 +106,7 @@ def _pareto(
     )
 
 
-def optimization_triangle(corners: Sequence[rows.Corner]) -> Markup:
+def optimization_triangle(corners: Sequence[triangle_rows.Corner]) -> Markup:
     drawn = [triangle.Corner(c.name, c.better, c.label, f"{c.name}: {c.headline}\n{c.detail}") for c in corners]
     return triangle.draw("triangle", "Speed, cost and quality of the choice against the baseline", drawn)
 
@@ -123,7 +123,9 @@ def _forest_row(row: SliceVerdict) -> forest.Row:
     known = row.drop is not None
     right = f"{units.points(row.drop)} {limits}" if row.drop is not None else ""
     tip = (
-        f"{row.slice}: {rows.drop_text(row)}" + (f", {rows.limits_name(row)} {limits}" if known else "") + "\n"
+        f"{row.slice}: {slice_rows.drop_text(row)}"
+        + (f", {slice_rows.limits_name(row)} {limits}" if known else "")
+        + "\n"
         f"margin {100 * row.margin:g} pt, n = {row.counts.n}, lost {row.counts.lost}, gained {row.counts.gained}\n"
         f"{row.verdict.value}: {row.reason}"
     )

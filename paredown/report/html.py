@@ -14,7 +14,7 @@ from dataclasses import replace
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from paredown.report import answers, drawings, rows, units
+from paredown.report import answers, drawings, rows, slice_rows, target_rows, triangle_rows, units
 from paredown.report.document import document
 from paredown.report.view import ReportView
 
@@ -24,8 +24,8 @@ def render(view: ReportView) -> str:
     css, js = assets()["report.css"], assets()["report.js"]
     ladder = rows.ladder(view)
     size_chart, kl_chart = drawings.paretos(view, ladder)
-    corners = rows.triangle(view)
-    judged = rows.slice_rows(view.choice)
+    corners = triangle_rows.triangle(view)
+    judged = slice_rows.slice_rows(view.choice)
     badge = rows.badge(view)
     shown = view.worst[: answers.MOST_SHOWN]
     page = environment().get_template("page.html.j2")
@@ -37,7 +37,7 @@ def render(view: ReportView) -> str:
         badge=badge,
         choice=view.choice,
         title=f"{view.model.name}: {badge.words}",
-        targets=rows.targets(view),
+        targets=target_rows.targets(view),
         corners=corners,
         triangle=drawings.optimization_triangle(corners) if corners else None,
         size_chart=size_chart,
@@ -54,6 +54,7 @@ def render(view: ReportView) -> str:
         document=_script_json(view),
         units=units,
         rows=rows,
+        slice_rows=slice_rows,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from paredown.report import answers, rows, units
+from paredown.report import answers, rows, slice_rows, target_rows, triangle_rows, units
 from paredown.report.view import Measured, ReportView
 
 MOST_ANSWERS = 5
@@ -82,7 +82,7 @@ STATES = {"met": "✓ met", "missed": "✗ missed", "unknown": "? not measured"}
 
 
 def _targets(view: ReportView) -> list[str]:
-    found = rows.targets(view)
+    found = target_rows.targets(view)
     if not found:
         return ["## Targets", "No targets were given."]
     lines = [
@@ -92,7 +92,7 @@ def _targets(view: ReportView) -> list[str]:
 
 
 def _triangle(view: ReportView) -> list[str]:
-    corners = rows.triangle(view)
+    corners = triangle_rows.triangle(view)
     if corners is None:
         return []
     lines = [(c.name, escape(c.headline), escape(c.baseline), escape(c.choice), escape(c.detail)) for c in corners]
@@ -129,15 +129,15 @@ def _ladder(view: ReportView) -> list[str]:
 
 
 def _slices(view: ReportView) -> list[str]:
-    judged = rows.slice_rows(view.choice)
+    judged = slice_rows.slice_rows(view.choice)
     if not judged:
         return ["## Slices", "No slice was judged."]
     lines = []
     for row in judged:
         role = f"gate, {100 * row.margin:g} pt" if row.gated else "watched"
         limits = units.interval_text(row.low, row.high, "pt") if row.drop is not None else ""
-        reason = "; ".join(filter(None, [row.reason, rows.more_prompts_text(row)]))
-        drop = _spaced(rows.drop_text(row), f"{100 * row.level:g} % {limits}" if limits else "")
+        reason = "; ".join(filter(None, [row.reason, slice_rows.more_prompts_text(row)]))
+        drop = _spaced(slice_rows.drop_text(row), f"{100 * row.level:g} % {limits}" if limits else "")
         lines.append(
             (
                 escape(row.slice),

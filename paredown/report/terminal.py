@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from paredown.report import rows, units
+from paredown.report import rows, target_rows, units
 from paredown.report.view import ReportView
 
 STYLES = {
@@ -41,7 +41,7 @@ def show(view: ReportView, console: Console, paths: Sequence[tuple[str, str]] = 
     for row in ladder:
         if row.failed:
             console.print(_text(f"{row.name} ended at {row.stage}: {units.one_line(row.why)}", "red"))
-    for target in rows.targets(view):
+    for target in target_rows.targets(view):
         mark = {"met": "met", "missed": "missed", "unknown": "not measured"}[target.state]
         line = Text.assemble((f"{mark:<13}", STYLES[target.state]), _text(f"{target.asked}: {target.got}"))
         console.print(Padding(line, (0, 0, 0, 1)))

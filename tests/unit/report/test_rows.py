@@ -5,7 +5,7 @@ import pytest
 from paredown.records.artifact import Artifact
 from paredown.records.figure import Figure
 from paredown.records.verdict import AgainstBaseline, Verdict
-from paredown.report import rows
+from paredown.report import ratios, rows, slice_rows, target_rows, triangle_rows
 from paredown.report.example import view as example_view
 from paredown.report.units import NBSP
 from paredown.report.view import Measured
@@ -22,7 +22,7 @@ def by_name(view):
 
 
 def test_two_figures_that_were_not_measured_in_turns_have_a_ratio_without_limits():
-    ratio = rows.ratio_of(Figure("m", "s", 8.0, 5, low=6.0, high=10.0), Figure("m", "s", 2.0, 5, low=1.0, high=3.0))
+    ratio = ratios.ratio_of(Figure("m", "s", 8.0, 5, low=6.0, high=10.0), Figure("m", "s", 2.0, 5, low=1.0, high=3.0))
     assert (ratio.value, ratio.low, ratio.high, ratio.interval) == (4.0, None, None, "")
 
 
@@ -49,15 +49,15 @@ def test_a_short_trial_has_no_limits_against_the_baseline(ship):
 
 def test_a_ratio_to_an_unknown_or_zero_baseline_is_unknown():
     known = Figure("m", "s", 8.0)
-    assert rows.ratio_of(known, Figure("m", "s", None, missing="void")).text == "not measured (of the baseline: void)"
-    assert rows.ratio_of(known, Figure("m", "s", 0.0)).value is None
-    assert rows.ratio_of(None, known, "ended at apply").text == "not measured (ended at apply)"
+    assert ratios.ratio_of(known, Figure("m", "s", None, missing="void")).text == "not measured (of the baseline: void)"
+    assert ratios.ratio_of(known, Figure("m", "s", 0.0)).value is None
+    assert ratios.ratio_of(None, known, "ended at apply").text == "not measured (ended at apply)"
 
 
 def test_a_figure_of_a_void_trial_makes_no_ratio():
     void = Figure("m", "s", 8.0, 5, note="void: requests were sent late")
-    assert rows.ratio_of(void, Figure("m", "s", 2.0)).text == "not measured (void: requests were sent late)"
-    assert rows.ratio_of(Figure("m", "s", 2.0), void).text == (
+    assert ratios.ratio_of(void, Figure("m", "s", 2.0)).text == "not measured (void: requests were sent late)"
+    assert ratios.ratio_of(Figure("m", "s", 2.0), void).text == (
         "not measured (of the baseline: void: requests were sent late)"
     )
 
@@ -101,25 +101,25 @@ def test_the_gate_with_the_largest_upper_limit_stands_for_quality(ship):
     gate = verdict.slices[0]
     worse = replace(gate, slice="worse", high=gate.high + 0.01)
     unbounded = replace(gate, slice="unbounded", high=None)
-    assert rows.worst_gate(replace(verdict, slices=(gate, worse))).slice == "worse"
-    assert rows.worst_gate(replace(verdict, slices=(worse, unbounded, gate))).slice == "unbounded"
-    assert rows.worst_gate(replace(verdict, slices=verdict.slices[1:])) is None
+    assert slice_rows.worst_gate(replace(verdict, slices=(gate, worse))).slice == "worse"
+    assert slice_rows.worst_gate(replace(verdict, slices=(worse, unbounded, gate))).slice == "unbounded"
+    assert slice_rows.worst_gate(replace(verdict, slices=verdict.slices[1:])) is None
 
 
 def test_targets_say_asked_got_and_met(ship):
-    first = rows.targets(example_view(example_run.nothing_meets()))[0]
+    first = target_rows.targets(example_view(example_run.nothing_meets()))[0]
     assert (first.asked, first.state) == ("decode_speed>=4.5x", "missed")
-    assert [t.state for t in rows.targets(ship)] == ["met", "met", "met"]
+    assert [t.state for t in target_rows.targets(ship)] == ["met", "met", "met"]
 
 
 def test_without_a_choice_no_target_is_met(ship):
     nobody = replace(ship, decision=replace(ship.decision, recommended=None, closest=""))
-    assert {t.state for t in rows.targets(nobody)} == {"unknown"}
-    assert rows.triangle(nobody) is None
+    assert {t.state for t in target_rows.targets(nobody)} == {"unknown"}
+    assert triangle_rows.triangle(nobody) is None
 
 
 def test_memory_stands_for_cost_without_a_price_and_says_so(ship):
-    cost = rows.triangle(ship)[1]
+    cost = triangle_rows.triangle(ship)[1]
     assert cost.better > 1
     assert "no price per hour was given" in cost.detail
 
@@ -130,7 +130,7 @@ def test_a_price_makes_cost_the_corner(ship):
         return replace(measured, figures=(*figures, Figure("cost", "usd/Mtok", usd, 5)))
 
     candidates = tuple(replace(c, measured=priced(c.measured, 0.2)) for c in ship.candidates)
-    cost = rows.triangle(replace(ship, baseline=priced(ship.baseline, 0.8), candidates=candidates))[1]
+    cost = triangle_rows.triangle(replace(ship, baseline=priced(ship.baseline, 0.8), candidates=candidates))[1]
     assert cost.better == pytest.approx(4)
     assert "stands for cost" not in cost.detail
 
@@ -138,12 +138,12 @@ def test_a_price_makes_cost_the_corner(ship):
 def test_a_gate_that_was_judged_stands_before_one_without_scores(ship):
     gate = ship.choice.verdict.slices[0]
     unscored = replace(gate, slice="zero tolerance", drop=None, low=None, high=None)
-    assert rows.worst_gate(replace(ship.choice.verdict, slices=(unscored, gate))) is gate
+    assert slice_rows.worst_gate(replace(ship.choice.verdict, slices=(unscored, gate))) is gate
 
 
 def test_limits_carry_their_level(ship):
     gate = replace(ship.choice.verdict.slices[0], level=0.975)
-    assert rows.limits_name(gate).replace(NBSP, " ") == "one-sided 97.5 % limits"
+    assert slice_rows.limits_name(gate).replace(NBSP, " ") == "one-sided 97.5 % limits"
 
 
 def test_a_target_asked_in_binary_units_is_answered_in_them(ship):
@@ -151,11 +151,11 @@ def test_a_target_asked_in_binary_units_is_answered_in_them(ship):
     target = replace(result.target, text="weight_bytes<=1GiB", relative=False, unit="B", value=2.0**30)
     verdict = replace(ship.choice.verdict, targets=(replace(result, target=target),))
     candidates = tuple(replace(c, verdict=verdict) if c is ship.choice else c for c in ship.candidates)
-    assert rows.targets(replace(ship, candidates=candidates))[0].got.replace(NBSP, " ") == "131 MiB"
+    assert target_rows.targets(replace(ship, candidates=candidates))[0].got.replace(NBSP, " ") == "131 MiB"
 
 
 def test_a_drop_is_shown_in_points(ship):
-    assert rows.targets(ship)[2].got.replace(NBSP, " ") == "+0.5 pt"
+    assert target_rows.targets(ship)[2].got.replace(NBSP, " ") == "+0.5 pt"
 
 
 @pytest.mark.parametrize(
@@ -174,10 +174,10 @@ def test_without_a_recommendation_the_closest_candidate_is_shown():
 
 def test_prompts_needed_are_said_once(ship):
     row = replace(ship.choice.verdict.slices[0], verdict=Verdict.INVESTIGATE, more_prompts=1200)
-    assert rows.more_prompts_text(row) == "1,200 more prompts would decide"
-    assert rows.more_prompts_text(replace(row, reason="Expect to need about 1,200 more.")) == ""
-    assert rows.more_prompts_text(replace(row, more_prompts=None)) == "more prompts cannot decide this"
-    assert rows.more_prompts_text(replace(row, verdict=Verdict.SHIP)) == ""
+    assert slice_rows.more_prompts_text(row) == "1,200 more prompts would decide"
+    assert slice_rows.more_prompts_text(replace(row, reason="Expect to need about 1,200 more.")) == ""
+    assert slice_rows.more_prompts_text(replace(row, more_prompts=None)) == "more prompts cannot decide this"
+    assert slice_rows.more_prompts_text(replace(row, verdict=Verdict.SHIP)) == ""
 
 
 def test_bits_of_a_candidate_that_was_not_timed_still_have_their_size():
@@ -186,7 +186,7 @@ def test_bits_of_a_candidate_that_was_not_timed_still_have_their_size():
 
 
 def test_gates_come_first_and_then_the_slice_that_may_have_lost_most(ship):
-    judged = rows.slice_rows(ship.choice)
+    judged = slice_rows.slice_rows(ship.choice)
     assert judged[0].gated
     highs = [row.high for row in judged[1:]]
     assert highs == sorted(highs, reverse=True)
