@@ -22,7 +22,7 @@ from paredown.errors import EngineError
 from paredown.hosts.running import RunningEngine
 from paredown.hosts.scoring_client import ScoringClient
 from paredown.records.events import RequestEvents
-from paredown.records.golden import Fidelity, FidelityText, GoldenItem, TextFidelity
+from paredown.records.golden import Divergence, Fidelity, FidelityText, GoldenItem, TextFidelity
 from paredown.records.traffic import TrafficRequest
 
 PLAIN_SLICE = "plain"
@@ -50,7 +50,8 @@ def plain_texts(*, tokens: int = 128) -> tuple[PlainText, ...]:
 def choose_prompts(items: Sequence[GoldenItem], count: int = 20) -> tuple[GoldenItem, ...]:
     """Up to `count` items, taken in turn from the slices by id, the shortest conversation of each cluster."""
     shortest: dict[str, GoldenItem] = {}
-    for item in sorted(items, key=lambda item: (sum(len(m.content) for m in item.messages), item.id)):
+    talks = [item for item in items if item.messages]
+    for item in sorted(talks, key=lambda item: (sum(len(m.content) for m in item.messages), item.id)):
         shortest.setdefault(f"cluster {item.cluster}" if item.cluster else f"item {item.id}", item)
     by_slice: dict[str, list[GoldenItem]] = {}
     for item in sorted(shortest.values(), key=lambda item: item.id):
@@ -192,7 +193,24 @@ def _compare_text(text: FidelityText, result: ScoreResult) -> TextFidelity:
         _is_top1(candidate[0], ids, logprobs)
         for candidate, ids, logprobs in zip(result.top_ids, text.top_ids, text.top_logprobs, strict=True)
     )
-    return TextFidelity(text.id, text.slice, kl, same, same.index(False) if False in same else None)
+    index = same.index(False) if False in same else None
+    found = None if index is None else divergence(text, result, index)
+    return TextFidelity(text.id, text.slice, kl, same, index, divergence=found)
+
+
+def divergence(text: FidelityText, result: ScoreResult, index: int) -> Divergence:
+    """What both sides would choose at a compared position, with the log-probabilities that are known."""
+    known = dict(zip(text.top_ids[index], text.top_logprobs[index], strict=True))
+    token = result.top_ids[index][0]
+    return Divergence(
+        index=index,
+        token=token,
+        logprob=result.top_logprobs[index][0],
+        baseline_token=text.top_ids[index][0],
+        baseline_logprob=text.top_logprobs[index][0],
+        candidate_of_baseline=result.at_logprobs[index][0] if result.at_logprobs else None,
+        baseline_of_candidate=known.get(token),
+    )
 
 
 def _is_top1(candidate: int, ids: Sequence[int], logprobs: Sequence[float]) -> bool:

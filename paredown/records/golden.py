@@ -109,6 +109,25 @@ class FidelityText:
 
 
 @dataclass(frozen=True)
+class Divergence:
+    """The first position at which the candidate would choose another token than the baseline.
+
+    index:      among the compared positions
+    token, logprob: what the candidate would choose, with its log-probability by the candidate
+    baseline_token, baseline_logprob: what the baseline chose, by the baseline
+    candidate_of_baseline, baseline_of_candidate: either side's log-probability of the other's token; None = not known
+    """
+
+    index: int
+    token: int
+    logprob: float
+    baseline_token: int
+    baseline_logprob: float
+    candidate_of_baseline: float | None = None
+    baseline_of_candidate: float | None = None
+
+
+@dataclass(frozen=True)
 class TextFidelity:
     """Fidelity on one text, one value for each compared position.
 
@@ -119,6 +138,7 @@ class TextFidelity:
     topk_overlap: share of the baseline's `agreement_k` likeliest tokens that are among the candidate's
     logprob_change: log-probability of the text's own token, candidate − baseline, nats
     parts, cluster: as in FidelityText
+    divergence: the two tokens at that first position; None = none, or recorded before it was kept
     """
 
     id: str
@@ -132,6 +152,7 @@ class TextFidelity:
     logprob_change: tuple[float, ...] = ()
     parts: tuple[str, ...] = ()
     cluster: str = ""
+    divergence: Divergence | None = None
 
 
 @dataclass(frozen=True)
