@@ -8,27 +8,7 @@ import pytest
 
 from paredown.stats import near_duplicates as near
 
-ROADS = [
-    "the",
-    "old",
-    "road",
-    "from",
-    "the",
-    "harbour",
-    "to",
-    "the",
-    "market",
-    "was",
-    "closed",
-    "for",
-    "repairs",
-    "until",
-    "the",
-    "end",
-    "of",
-    "the",
-    "summer",
-]
+ROADS = str.split("the old road from the harbour to the market was closed for repairs until the end of the summer")
 
 
 def _texts(seed: int, count: int = 120) -> list[str]:
