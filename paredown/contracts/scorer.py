@@ -35,6 +35,8 @@ class Scorer:
     summarize:  one sentence on all its scores of an evaluation (a judge's agreement with itself), or nothing
     twin:       the same question with choices, for a model that cannot write the answer; None = this item has none.
                 Same cluster (the item's id where it had none), slice and tags, id `ID~twin`, the scorer `likelihood`
+    needs_answer: False when an item may leave `answer` out, because what is right stands in its `arguments`
+    one_text:   it scores how likely one given text is: the only choice, after a conversation or by itself
     """
 
     name: str
@@ -52,3 +54,5 @@ class Scorer:
     at_once: int = 1
     summarize: Callable[[Sequence[Score]], str] | None = None
     twin: Callable[[GoldenItem], GoldenItem | None] = no_twin
+    needs_answer: bool = True
+    one_text: bool = False

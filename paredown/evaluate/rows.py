@@ -2,8 +2,9 @@
 
 A row is a GoldenItem as JSON, or the short form for users: {"prompt": …, "answer": …} is scored by exact match,
 {"prompt": …, "choices": […], "answer": …} by likelihood, where `answer` is the text of the right choice or its number
-from 0. `slice` is `default` unless given; `system` puts a system message before the prompt; an `id` that is not given
-is made from the content. Lists and objects in `answer` and in `arguments` are kept as JSON text.
+from 0, and {"text": …} by perplexity. `slice` is `default` unless given; `system` puts a system message before the
+prompt; an `id` that is not given is made from the content. Lists and objects in `answer` and in `arguments` are kept as
+JSON text. Where a scorer has all that it needs in `arguments`, `answer` may be left out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from paredown import registry
 from paredown.contracts import RawRow, Scorer
@@ -25,8 +26,10 @@ from paredown.records.traffic import Message
 
 GENERATIVE_SCORER = "exact_match"
 CHOICE_SCORER = "likelihood"
+TEXT_SCORER = "perplexity"
+ONLY_CHOICE = "0"
 FIELDS = tuple(field.name for field in dataclasses.fields(GoldenItem))
-SHORT_FIELDS = ("prompt", "system")
+SHORT_FIELDS = ("prompt", "system", "text")
 ROLES = ("system", "user", "assistant", "tool")
 SLICE_NAME = re.compile(r"[\w.-]{1,64}")
 MOST_TOKENS = 8192
@@ -36,23 +39,15 @@ def parse(row: RawRow) -> GoldenItem:
     """The checked item of a row. Raises UserError with place, field, what was found and what was expected."""
     fields = dict(row.fields)
     _refuse_unknown(fields, row.where)
-    short = "prompt" in fields
-    if short and "messages" in fields:
-        _wrong(row.where, "prompt", "is given beside 'messages'", "one of the two")
     choices = _choices(fields, row.where)
-    scorer_name = _text(fields, "scorer", row.where, default=CHOICE_SCORER if choices else GENERATIVE_SCORER)
-    try:
-        scorer = registry.scorer(scorer_name)
-    except UnknownNameError as error:
-        raise UserError(f"{row.where}: field 'scorer': {error}") from error
+    scorer = _scorer(fields, choices, row.where)
     if choices and not scorer.likelihood:
-        _wrong(row.where, "choices", f"is given, but the scorer {scorer_name!r} compares no choices", "no such field")
-    messages = _short_messages(fields, row.where) if short else _messages(fields, row.where)
-    answer = _answer(fields, choices, row.where, by_text=short and scorer.likelihood)
+        _wrong(row.where, "choices", f"is given, but the scorer {scorer.name!r} compares no choices", "no such field")
+    messages, choices, answer = _content(fields, choices, scorer, row.where)
     item = GoldenItem(
         id=_text(fields, "id", row.where, default=_content_id(messages, choices, answer)),
         slice=_text(fields, "slice", row.where, default="default"),
-        scorer=scorer_name,
+        scorer=scorer.name,
         messages=messages,
         answer=answer,
         choices=choices,
@@ -67,6 +62,50 @@ def parse(row: RawRow) -> GoldenItem:
         _wrong(row.where, "slice", f"is {item.slice!r}", "letters, digits, '.', '-' and '_' without spaces")
     _check_by_scorer(scorer, item)
     return item
+
+
+def _scorer(fields: Mapping[str, object], choices: tuple[str, ...], where: str) -> Scorer:
+    default = TEXT_SCORER if "text" in fields else CHOICE_SCORER if choices else GENERATIVE_SCORER
+    try:
+        return registry.scorer(_text(fields, "scorer", where, default=default))
+    except UnknownNameError as error:
+        raise UserError(f"{where}: field 'scorer': {error}") from error
+
+
+class _Content(NamedTuple):
+    """What is asked, and what is right."""
+
+    messages: tuple[Message, ...]
+    choices: tuple[str, ...]
+    answer: str
+
+
+def _content(fields: Mapping[str, object], choices: tuple[str, ...], scorer: Scorer, where: str) -> _Content:
+    short = next((name for name in ("text", "prompt") if name in fields), "")
+    if short and "messages" in fields:
+        _wrong(where, short, "is given beside 'messages'", "one of the two")
+    if short == "text":
+        return _standing_text(fields, scorer, where)
+    if short and scorer.one_text:
+        if choices:
+            _wrong(where, "choices", f"is given, but the scorer {scorer.name!r} scores one text", "it in 'answer'")
+        if fields.get("answer") == "":
+            _wrong(where, "answer", "is empty", "the reference answer")
+        return _Content(_short_messages(fields, where), (_text(fields, "answer", where),), ONLY_CHOICE)
+    messages = _short_messages(fields, where) if short else _messages(fields, where, may_be_empty=scorer.one_text)
+    if not scorer.needs_answer and "answer" not in fields:
+        return _Content(messages, choices, "")
+    return _Content(messages, choices, _answer(fields, choices, where, by_text=bool(short) and scorer.likelihood))
+
+
+def _standing_text(fields: Mapping[str, object], scorer: Scorer, where: str) -> _Content:
+    """A text outside any conversation."""
+    if not scorer.one_text:
+        _wrong(where, "text", f"is given, but the scorer {scorer.name!r} judges answers", f"the scorer {TEXT_SCORER!r}")
+    for other in ("prompt", "system", "choices", "answer"):
+        if other in fields:
+            _wrong(where, other, "is given beside 'text'", "one of the two: a text stands by itself")
+    return _Content((), (_text(fields, "text", where),), ONLY_CHOICE)
 
 
 def _check_by_scorer(scorer: Scorer, item: GoldenItem) -> None:
@@ -120,12 +159,14 @@ def _short_messages(fields: Mapping[str, object], where: str) -> tuple[Message, 
     return (Message("system", _text(fields, "system", where)), prompt) if "system" in fields else (prompt,)
 
 
-def _messages(fields: Mapping[str, object], where: str) -> tuple[Message, ...]:
+def _messages(fields: Mapping[str, object], where: str, *, may_be_empty: bool) -> tuple[Message, ...]:
     if "messages" not in fields:
         _wrong(where, "prompt", "is missing", "a text, or 'messages'")
     if "system" in fields:
         _wrong(where, "system", "is given beside 'messages'", "a first message with the role 'system'")
     value = fields["messages"]
+    if value == [] and may_be_empty:
+        return ()
     if not isinstance(value, list | tuple) or not value:
         _wrong(where, "messages", f"is {_shown(value)}", 'a list such as [{"role": "user", "content": "…"}]')
     messages = tuple(_message(part, f"messages[{index}]", where) for index, part in enumerate(value))

@@ -1,7 +1,7 @@
 """Given texts stand in the answer, and others do not.
 
 `arguments.all`: every one of these must stand in it; `arguments.any`: at least one; `arguments.none`: not one. Each is
-a list of texts (JSON), and at least one list is given; `answer` is "". Compared after Unicode NFKC, case folding
+a list of texts (JSON), and at least one list is given; `answer` is left out. Compared after Unicode NFKC, case folding
 and collapsing of white space, as whole words where the script puts spaces between words ("cat" is not in "catalog").
 An empty answer is always wrong: nothing was said, so nothing was avoided.
 """
@@ -72,4 +72,5 @@ SCORER = Scorer(
     score=score,
     chance=chance,
     check=check,
+    needs_answer=False,
 )

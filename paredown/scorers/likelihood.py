@@ -1,7 +1,15 @@
 """The choice with the largest log-probability is the model's answer.
 
 Sum over the tokens of each choice of log p(token | conversation, earlier tokens of the choice), as in multiple-choice
-scoring of lm-evaluation-harness (`acc`; `acc_norm` is `normalize: bytes` here).
+scoring of lm-evaluation-harness (`acc`). A long choice is less likely than a short one whatever they say;
+`arguments.normalize` divides the sum by the choice's length:
+
+`none` (default)  for choices of like length, and for choices that begin alike
+`characters`      Unicode code points: `acc_norm` of lm-evaluation-harness, whose code divides by `len(choice)`
+`bytes`           of UTF-8: the same for ASCII; a letter of Chinese counts three, one of Russian two
+`tokens`          the mean log-probability of a token; depends on the tokenizer, so not comparable between models
+
+The harness puts a space before each choice and does not count it; here a choice follows the chat template as written.
 """
 
 from __future__ import annotations
@@ -11,7 +19,7 @@ import math
 from paredown.contracts import Scorer, ScoringLevel
 from paredown.records.golden import Answer, GoldenItem, Score
 
-NORMALIZATIONS = ("none", "tokens", "bytes")
+NORMALIZATIONS = ("none", "tokens", "bytes", "characters")
 
 
 def score(item: GoldenItem, answer: Answer) -> Score:
@@ -35,6 +43,8 @@ def _normalized(item: GoldenItem, answer: Answer) -> list[float]:
         lengths = [float(max(1, count)) for count in answer.choice_tokens]
     elif way == "bytes":
         lengths = [float(len(choice.encode())) for choice in item.choices]
+    elif way == "characters":
+        lengths = [float(len(choice)) for choice in item.choices]
     else:
         lengths = [1.0] * len(item.choices)
     return [value / length for value, length in zip(answer.choice_logprobs, lengths, strict=True)]

@@ -16,6 +16,10 @@ ITEMS = {
         GoldenItem("i", "s", "likelihood", QUESTION, "1", choices=("3", "4")),
         Answer("i", choice_logprobs=(-2.0, -1.0), choice_tokens=(1, 1)),
     ),
+    "perplexity": (
+        GoldenItem("i", "s", "perplexity", QUESTION, "0", choices=("Four.",)),
+        Answer("i", choice_logprobs=(0.0,), choice_tokens=(2,)),
+    ),
     "exact_match": (GoldenItem("i", "s", "exact_match", QUESTION, "four"), Answer("i", "Four.")),
     "number": (GoldenItem("i", "s", "number", QUESTION, "4"), Answer("i", "It is 4.")),
     "json_output": (GoldenItem("i", "s", "json_output", QUESTION, '{"sum": 4}'), Answer("i", '{"sum": 4}')),

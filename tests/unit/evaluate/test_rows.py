@@ -79,6 +79,28 @@ def test_objects_in_arguments_and_answers_are_kept_as_json_text() -> None:
     assert parse(prompt="?", scorer="number", answer=4).answer == "4"
 
 
+def test_a_text_by_itself_is_scored_by_perplexity() -> None:
+    item = parse(text="Once upon a time.")
+    assert (item.scorer, item.messages, item.choices, item.answer) == ("perplexity", (), ("Once upon a time.",), "0")
+    assert item.id != parse(text="Another text.").id
+
+
+def test_a_reference_answer_to_a_prompt_is_scored_by_perplexity_when_asked_for() -> None:
+    item = parse(prompt="?", answer="Paris, of course.", scorer="perplexity")
+    assert (item.messages, item.choices, item.answer) == ((Message("user", "?"),), ("Paris, of course.",), "0")
+
+
+def test_a_text_by_itself_is_read_back_from_its_json() -> None:
+    item = parse(text="Once upon a time.", slice="prose", cluster="tale")
+    assert rows.parse(RawRow(codec.to_plain(item), "my.jsonl:17")) == item
+
+
+def test_a_scorer_that_has_all_in_its_arguments_does_without_an_answer() -> None:
+    item = parse(prompt="?", scorer="contains", arguments={"all": ["Paris"]})
+    assert item.answer == ""
+    assert item == parse(prompt="?", scorer="contains", arguments={"all": ["Paris"]}, answer="")
+
+
 FINE = {"prompt": "?", "answer": "x"}
 TURNS = [{"role": "user", "content": "?"}]
 
@@ -101,6 +123,15 @@ TURNS = [{"role": "user", "content": "?"}]
         ({**FINE, "tags": ["a"]}, "field 'tags' is [\"a\"]; expected an object."),
         ({**FINE, "tags": {"a": True}}, "field 'tags.a' is true; expected a text."),
         ({**FINE, "arguments": {"mode": "near"}}, "field 'arguments.mode' is 'near'; expected one of"),
+        ({"text": ""}, "field 'text' is empty; expected a text."),
+        ({"text": " "}, "field 'choices' has an empty text"),
+        ({"text": "x", "prompt": "?"}, "field 'prompt' is given beside 'text'; expected one of the two"),
+        ({"text": "x", "answer": "y"}, "field 'answer' is given beside 'text'"),
+        ({"text": "x", "messages": TURNS}, "field 'text' is given beside 'messages'; expected one of the two."),
+        ({"text": "x", "scorer": "number"}, "field 'text' is given, but the scorer 'number' judges answers;"),
+        ({**FINE, "scorer": "perplexity", "answer": ""}, "field 'answer' is empty; expected the reference answer."),
+        ({**FINE, "scorer": "perplexity", "choices": ["x"]}, "field 'choices' is given, but the scorer 'perplexity'"),
+        ({"messages": [], "choices": ["a", "b"], "answer": "0"}, "field 'messages' is [];"),
         ({**FINE, "choices": "a,b"}, "field 'choices' is \"a,b\"; expected a list of texts."),
         ({**FINE, "choices": ["x", 5]}, "field 'choices[1]' is 5; expected a text."),
         ({**FINE, "choices": ["x"]}, "field 'choices' has 1 entries; expected at least two texts."),

@@ -41,6 +41,11 @@ def test_normalizing_by_bytes_counts_utf8() -> None:
     assert SCORER.score(item("1", ("abcd", "東京都"), normalize="bytes"), given).value == 1.0
 
 
+def test_normalizing_by_characters_is_acc_norm_of_the_harness() -> None:
+    given = answer(-4.0, -5.0)  # per character: 4 letters → -1; 3 characters → -1.67
+    assert SCORER.score(item("0", ("abcd", "東京都"), normalize="characters"), given).value == 1.0
+
+
 def test_missing_and_nonfinite_log_probabilities_are_not_scored() -> None:
     assert SCORER.score(item(), answer(-1.0)).value is None
     assert SCORER.score(item(), answer(-1.0, math.nan)).value is None
