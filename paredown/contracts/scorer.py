@@ -31,6 +31,8 @@ class Scorer:
                 asks a server or runs code: then the scores in the record stand
     options:    settings (`--scorer NAME:KEY=VALUE`); with `bind`, which checks them (UserError) and gives the function
                 that scores, in place of `score`
+    ready:      asked once with the settings, before anything is measured: one sentence on what it will score with and
+                what the user must know of it; UserError when it cannot score here (no server, no sandbox)
     at_once:    answers that may be scored at the same time (threads)
     summarize:  one sentence on all its scores of an evaluation (a judge's agreement with itself), or nothing
     twin:       the same question with choices, for a model that cannot write the answer; None = this item has none.
@@ -51,6 +53,7 @@ class Scorer:
     pure: bool = True
     options: tuple[Option, ...] = ()
     bind: Callable[[Options], ScoreAnswer] | None = None
+    ready: Callable[[Options], str] | None = None
     at_once: int = 1
     summarize: Callable[[Sequence[Score]], str] | None = None
     twin: Callable[[GoldenItem], GoldenItem | None] = no_twin
