@@ -14,9 +14,19 @@ if TYPE_CHECKING:
     from paredown.spec.schema import RunSpec
 
 
+def scorer_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Settings of scorers, for every verb that scores."""
+    return click.option(
+        "--scorer",
+        multiple=True,
+        metavar="NAME:KEY=VALUE,…",
+        help="Settings of a scorer, for example judge:url=http://127.0.0.1:8000,model=NAME or code:allow=yes.",
+    )(function)
+
+
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Everything that makes a spec, for `run`."""
-    options = [
+    options: list[Callable[..., Any]] = [
         click.option(
             "--spec",
             "spec_file",
@@ -40,6 +50,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="FILE|DATASET",
             help="Golden prompts: JSONL, CSV or a data set.  [default: builtin]",
         ),
+        scorer_option,
         click.option(
             "--target",
             "targets",

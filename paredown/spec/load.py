@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from paredown import registry
 from paredown.errors import UnknownNameError, UserError
+from paredown.spec import scorer_settings
 from paredown.spec.schema import RunSpec
 
 COMMAND_LINE = "The command line"
@@ -20,26 +21,35 @@ COMMAND_LINE = "The command line"
 def read(path: Path | None, flags: Mapping[str, object]) -> RunSpec:
     """The spec of a YAML file (or none) with `flags` over it; a flag that is None was not given.
 
-    Nested settings (`techniques`, `engines`, `fidelity`, `gates`) are merged key by key. Raises UserError.
+    Nested settings (`techniques`, `engines`, `fidelity`, `gates`) are merged key by key, and so is each scorer of
+    `scorers`. Raises UserError.
     """
     settings = dict(_yaml(path)) if path is not None else {}
     for name, value in flags.items():
         if value is None:
             continue
-        below = settings.get(name)
-        settings[name] = {**below, **value} if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        settings[name] = _over(settings.get(name), value, depth=2 if name == "scorers" else 1)
     return from_mapping(settings, str(path) if path is not None else COMMAND_LINE)
+
+
+def _over(below: object, value: object, depth: int) -> object:
+    """`value` in place of `below`, where both are mappings key by key, so many levels down."""
+    if depth and isinstance(below, Mapping) and isinstance(value, Mapping):
+        return {**below, **{key: _over(below.get(key), inner, depth - 1) for key, inner in value.items()}}
+    return value
 
 
 def from_flags(model: str | None, path: Path | None, flags: Mapping[str, object]) -> RunSpec:
     """The spec of a command line: flags as click gives them, where None or an empty tuple was not given.
 
     `techniques` are the only ones to try; `without` names techniques or engines; `cache_dir` is the cache.
-    Raises UserError.
+    `scorer` are settings as they were typed. Raises UserError.
     """
     given = {name: value for name, value in flags.items() if value not in (None, ())}
-    settings = {_FLAGS.get(name, name): value for name, value in given.items() if name not in ("techniques", "without")}
+    settings = {_FLAGS.get(name, name): value for name, value in given.items() if name not in _READ_HERE}
     choices: dict[str, dict[str, object]] = {}
+    if "scorer" in given:
+        choices["scorers"] = {**scorer_settings.from_texts(_names(given["scorer"]))}
     if "techniques" in given:
         choices["techniques"] = {"only": given["techniques"]}
     for name in _names(given.get("without", ())):
@@ -52,6 +62,7 @@ def from_flags(model: str | None, path: Path | None, flags: Mapping[str, object]
 
 
 _FLAGS = {"cache_dir": "cache"}
+_READ_HERE = ("techniques", "without", "scorer")
 
 
 def _names(value: object) -> tuple[str, ...]:
@@ -70,7 +81,8 @@ def _kind(name: str) -> str:
 def from_mapping(settings: Mapping[str, object], where: str) -> RunSpec:
     """The spec that `settings` describe. Raises UserError, or UnknownNameError for a setting that is not known."""
     try:
-        return RunSpec.model_validate(dict(settings))
+        spec = RunSpec.model_validate(dict(settings))
+        return spec.model_copy(update={"scorers": scorer_settings.checked(spec.scorers)}) if spec.scorers else spec
     except ValidationError as error:
         details = error.errors(include_url=False)
         # An unknown word explains a missing one ("modle: demo"), so it is told first.

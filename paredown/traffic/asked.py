@@ -1,19 +1,16 @@
-"""What was asked for on the command line: `NAME_OR_FILE:key=value,key=value` and `SHAPE:key=value,key=value`."""
+"""Options behind the name of a traffic or load shape: known, and of the right kind."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from paredown.contracts import Option
 from paredown.errors import UnknownNameError, UserError
 from paredown.records.figure import Scalar
+from paredown.spec.named_options import finite, like
 
-_WITH_OPTIONS = re.compile(r"(?P<name>.+?):(?P<options>\w+\s*=.*)", re.DOTALL)
 INVALID = ("refuse", "clip", "skip")
 CACHES = ("cold", "warm", "shared")
 
@@ -51,41 +48,6 @@ _WORDS: Mapping[str, Sequence[str]] = {"invalid": INVALID, "cache": CACHES}
 OPTIONS = tuple(field.name for field in dataclasses.fields(Reading))
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A name with its options, as they were typed."""
-
-    name: str
-    options: Mapping[str, str]
-
-    def typed(self, name: str, value: str) -> str:
-        """What to type to have that option as well, or with that value."""
-        options = {**self.options, name: value}
-        return f"'{self.name}:{','.join(f'{key}={text}' for key, text in options.items())}'"
-
-
-def parse(text: str) -> Asked:
-    """Split at the first colon that options follow. A part without `=` belongs to the value before it (`rates=1,2`).
-
-    Raises UserError for an option that is given twice.
-    """
-    found = None if Path(text).is_file() else _WITH_OPTIONS.fullmatch(text)
-    if found is None:
-        return Asked(text, {})
-    options: dict[str, str] = {}
-    name = ""
-    for part in found["options"].split(","):
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals:
-            options[name] += f",{part.strip()}"
-            continue
-        if key in options:
-            raise UserError(f"{text} gives {key} twice. Give it once.")
-        name = key
-        options[name] = value
-    return Asked(found["name"], options)
-
-
 def reading(source: str, options: Mapping[str, object]) -> Reading:
     """The options, checked. Raises UnknownNameError and UserError."""
     checked: dict[str, object] = {}
@@ -109,11 +71,11 @@ def _reading_value(source: str, name: str, value: object) -> object:
             raise UserError(f"The traffic {source} has {name}={value}; give {known}.")
         return value
     if name in _WHOLE:
-        number = _number(value)
+        number = finite(value)
         if number is None or number % 1 or number < 1:
             raise UserError(f"The traffic {source} has {name}={value}; give a whole number from 1 on.")
         return int(number)
-    number = _number(value)
+    number = finite(value)
     if number is None or number < 0 or (name in _POSITIVE and number == 0):
         least = "greater than 0" if name in _POSITIVE else "from 0 on"
         raise UserError(f"The traffic {source} has {name}={value}; give a number {least}.")
@@ -127,25 +89,5 @@ def shape_options(shape: str, known: Iterable[Option], options: Mapping[str, str
     for name, value in options.items():
         if name not in declared:
             raise UnknownNameError(f"option of the load shape {shape}", name, declared)
-        found[name] = _typed(value, declared[name].default)
+        found[name] = like(declared[name].default, value)
     return found
-
-
-def _typed(value: str, default: Scalar) -> Scalar:
-    """The value as the kind of thing that the default is, else as it was typed, for the shape itself to refuse."""
-    if isinstance(default, int | float) and not isinstance(default, bool):
-        number = _number(value)
-        if number is not None:
-            return int(number) if number % 1 == 0 and "." not in value else number
-    return value
-
-
-def _number(value: object) -> float | None:
-    """A finite number, or None for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

@@ -14,6 +14,7 @@ from paredown.contracts import LoadShape
 from paredown.errors import UnknownNameError, UserError
 from paredown.records.figure import Options
 from paredown.records.traffic import Traffic, TrafficRequest
+from paredown.spec import named_options
 from paredown.traffic import asked, prompts, settling, sources, synthetic
 from paredown.traffic.asked import Reading
 from paredown.traffic.rows import Draft, Row
@@ -44,7 +45,7 @@ def read(
     seed:      of prompts that are made, and of random arrivals whose load shape is given no seed
     Raises UserError (file, line, field, and what to type) and UnknownNameError.
     """
-    wanted = asked.parse(source)
+    wanted = named_options.parse(source)
     draft = sources.draft(wanted.name)
     reading = asked.reading(wanted.name, {**draft.reading, **wanted.options})
     sent = _load(draft, load, reading, seed)
@@ -54,7 +55,7 @@ def read(
 
 def check(source: str, *, load: str | None = None) -> None:
     """Refuse, before a model is loaded, what can be seen without its tokenizer. Raises as `read` does."""
-    wanted = asked.parse(source)
+    wanted = named_options.parse(source)
     draft = sources.draft(wanted.name)
     _load(draft, load, asked.reading(wanted.name, {**draft.reading, **wanted.options}), seed=0)
 
@@ -66,7 +67,7 @@ def load(
 
     Raises as `read` does, and for a load of several steps.
     """
-    wanted = asked.parse(source)
+    wanted = named_options.parse(source)
     draft = sources.draft(wanted.name)
     reading = asked.reading(wanted.name, {**draft.reading, **wanted.options})
     if output_tokens is not None:
@@ -85,7 +86,7 @@ def _load(draft: Draft, typed: str | None, reading: Reading, seed: int) -> _Load
     if typed is None:
         shape, options = registry.load_shape(draft.load_shape), dict(draft.options)
     else:
-        wanted = asked.parse(typed)
+        wanted = named_options.parse(typed)
         shape = registry.load_shape(wanted.name)
         options = asked.shape_options(shape.name, shape.options, wanted.options)
     known = {option.name for option in shape.options}
@@ -108,7 +109,7 @@ def _load(draft: Draft, typed: str | None, reading: Reading, seed: int) -> _Load
 
 
 def _traffic(
-    wanted: asked.Asked, draft: Draft, reading: Reading, sent: _Load, tokenizer: Tokens | None, seed: int
+    wanted: named_options.Asked, draft: Draft, reading: Reading, sent: _Load, tokenizer: Tokens | None, seed: int
 ) -> Traffic:
     ledger = Ledger(wanted, reading.invalid)
     rows = settling.in_time(settling.readable(draft.found, ledger), reading, ledger)

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from paredown.errors import UserError
-from paredown.traffic.asked import Asked, Reading
+from paredown.spec.named_options import Asked
+from paredown.traffic.asked import Reading
 from paredown.traffic.rows import Flaw, Row
 
 # A log is written when requests end, so that its lines are out of order by as much as they take.
