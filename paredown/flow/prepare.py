@@ -13,13 +13,14 @@ from paredown.contracts import Engine
 from paredown.decide.pairs import members
 from paredown.environments.installed import missing
 from paredown.errors import MissingPackageError, UnknownNameError, UserError
-from paredown.evaluate import audit, golden
+from paredown.evaluate import golden
 from paredown.evaluate.golden import GoldenSet
-from paredown.flow import asked
+from paredown.flow import asked, audit
 from paredown.flow.asked import BASELINE, ItemIds
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
 from paredown.hosts import tokenizer as tokenizers
+from paredown.hosts.tokenizer import LoadedTokenizer
 from paredown.models import artifact as artifacts
 from paredown.models import describe, formats, source
 from paredown.profile import ceilings
@@ -30,7 +31,7 @@ from paredown.records.traffic import Workload
 from paredown.records.verdict import Margin, Target
 from paredown.spec import measurable
 from paredown.spec.schema import RunSpec
-from paredown.stats import power, tango
+from paredown.stats import power
 from paredown.traffic import load as traffics
 from paredown.traffic.tokens import Tokens
 
@@ -46,6 +47,7 @@ class Requested:
     golden: GoldenSet
     workloads: tuple[Workload, ...]
     machine: Machine
+    tokens: LoadedTokenizer
 
 
 def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
@@ -67,8 +69,9 @@ def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
             on_progress=stage.update,
         )
         facts = describe.facts(path)
-    workloads = read_workloads(spec.traffic, tokenizers.load(path), load=spec.load, seed=spec.seed)
-    return Requested(path, facts, targets, margins, golden_set, workloads, host)
+    tokens = tokenizers.load(path)
+    workloads = read_workloads(spec.traffic, tokens, load=spec.load, seed=spec.seed)
+    return Requested(path, facts, targets, margins, golden_set, workloads, host, tokens)
 
 
 def read_workloads(
@@ -122,6 +125,7 @@ def prepare(context: RunContext, requested: Requested) -> Prepared:
         scorers=spec.scorers,
     )
     _say_what_is_coming(context, prepared)
+    _audit(context, prepared, requested.tokens)
     return prepared
 
 
@@ -194,7 +198,7 @@ def _remember(
 
 
 def _say_what_is_coming(context: RunContext, prepared: Prepared) -> None:
-    """How many prompts the margins need against how many there are, and what the audit found."""
+    """How many prompts the margins need against how many there are, and what to be careful with."""
     note = context.progress.note
     note(
         f"{prepared.facts.name}: {prepared.facts.parameters / 1e6:.0f} M parameters, {prepared.facts.dtype}, "
@@ -211,11 +215,20 @@ def _say_what_is_coming(context: RunContext, prepared: Prepared) -> None:
             f"{'more prompts than can be asked' if needed is None else f'about {needed} prompts'} at 5 % flips; "
             f"{there} are held back to confirm{few}"
         )
-    for finding in audit.check(
-        prepared.confirmation,
-        gated,
-        smallest_drop=lambda count: tango.limits(0, 0, count, 0.05).high,
-    ):
-        note(finding.sentence)
     if prepared.facts.caution:
         note(prepared.facts.caution)
+
+
+def _audit(context: RunContext, prepared: Prepared, tokens: LoadedTokenizer) -> None:
+    """What is weak about the prompts, into the record and before the user, before the first candidate runs."""
+    found = audit.before(
+        context.store,
+        tokens,
+        margins=prepared.margins,
+        screening=prepared.screening,
+        judged=prepared.confirmation,
+    )
+    for finding in found.findings:
+        context.progress.note(f"Audit: {finding.sentence}")
+    if found.refused:
+        raise UserError(" ".join(finding.sentence for finding in found.refused))

@@ -32,12 +32,21 @@ class Near:
     similarity: float
 
 
+def words(text: str) -> list[str]:
+    """The words of a text in order, folded."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
 def shingles(text: str) -> frozenset[str]:
     """All runs of three words (the whole text when it has fewer), folded; empty when there is no word."""
-    words = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
-    if len(words) <= WORDS:
-        return frozenset([" ".join(words)] if words else [])
-    return frozenset(map(" ".join, zip(*(words[start:] for start in range(WORDS)), strict=False)))
+    return runs(words(text))
+
+
+def runs(found: Sequence[str]) -> frozenset[str]:
+    """As `shingles`, of words."""
+    if len(found) <= WORDS:
+        return frozenset([" ".join(found)] if found else [])
+    return frozenset(map(" ".join, zip(*(found[start:] for start in range(WORDS)), strict=False)))
 
 
 def similarity(one: frozenset[str], other: frozenset[str]) -> float:

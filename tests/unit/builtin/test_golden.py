@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from paredown.evaluate import audit, golden
+from paredown.evaluate import golden
+from paredown.evaluate.audit import choices, duplicates
 from paredown.records.golden import GoldenItem
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,8 +48,10 @@ def test_at_least_four_fifths_are_scored_by_likelihood(items: tuple[GoldenItem, 
 
 def test_ids_are_unique_and_nothing_is_asked_twice(items: tuple[GoldenItem, ...]) -> None:
     assert len({item.id for item in items}) == len(items)
-    findings = audit.check(items, (), smallest_drop=lambda count: 2.71 / (count + 2.71))
-    assert [finding.kind for finding in findings] == []
+    split = golden.split(golden.load(["builtin"]), seed=0, screening_fraction=0.25)
+    split_of = {item.id: "screening" for item in split.screening.items}
+    split_of |= {item.id: "confirmation" for item in split.confirmation.items}
+    assert (*duplicates.find(items, split_of), *choices.find(items)) == ()
 
 
 def test_long_context_has_three_lengths_and_each_document_is_a_cluster(items: tuple[GoldenItem, ...]) -> None:
