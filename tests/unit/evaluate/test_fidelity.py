@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from paredown.contracts import ScoringLevel
 from paredown.errors import EngineDied, EngineError
 from paredown.evaluate import fidelity
-from paredown.evaluate.fidelity import PlainText
+from paredown.evaluate.fidelity import PlainText, divergence
 from paredown.records.golden import Fidelity, FidelityText, GoldenItem
 from paredown.records.traffic import Message
 
@@ -24,8 +24,12 @@ PROMPTS = [GoldenItem(name, "s", "exact_match", (Message("user", name),), "x") f
 PLAIN = [PlainText("p", "the quick brown fox jumps over the lazy dog", tokens=20)]
 
 
+def all_texts(engine: Any, top_k: int, **more: Any) -> tuple[FidelityText, ...]:
+    return fidelity.baseline_texts(engine, PROMPTS, PLAIN, max_tokens=10, top_k=top_k, complete=engine.complete, **more)
+
+
 def texts(engine: Any, top_k: int) -> tuple[FidelityText, ...]:
-    return fidelity.baseline_texts(engine, PROMPTS, PLAIN, max_tokens=10, top_k=top_k, complete=engine.complete)
+    return tuple(text for text in all_texts(engine, top_k) if not text.truncation)
 
 
 def compare(engine: Any, on: tuple[FidelityText, ...], level: ScoringLevel = ScoringLevel.GIVEN_IDS) -> Fidelity:
@@ -91,19 +95,26 @@ def test_agreement_and_first_divergence_are_of_the_greedy_tokens(toy: Make) -> N
 
 
 def test_of_tokens_that_are_equally_likely_either_agrees() -> None:
-    assert fidelity._is_top1(7, (3, 7, 9), (-1.0, -1.0, -2.0))
-    assert not fidelity._is_top1(9, (3, 7, 9), (-1.0, -1.0, -2.0))
+    assert divergence.is_top1(7, (3, 7, 9), (-1.0, -1.0, -2.0))
+    assert not divergence.is_top1(9, (3, 7, 9), (-1.0, -1.0, -2.0))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32), st.floats(0.0, 20.0), st.integers(1, 30))
-def test_the_bound_is_never_negative_nor_above_the_exact_value(seed: int, scale: float, k: int) -> None:
+def test_both_bounds_are_never_negative_nor_above_the_exact_values(seed: int, scale: float, k: int) -> None:
     rng = np.random.default_rng(seed)
     p, q = (row - math.log(np.exp(row).sum()) for row in rng.normal(size=(2, 30)) * scale)
     ids = np.argsort(-p)[:k]
-    bound = fidelity.kl_lower_bound(p[ids].tolist(), q[ids].tolist())
-    exact = float((np.exp(p) * (p - q)).sum())
-    assert 0.0 <= bound <= exact + 1e-4
+    found = divergence.bounds(p[ids].tolist(), q[ids].tolist())
+    assert 0.0 <= found.kl <= float((np.exp(p) * (p - q)).sum()) + 1e-4
+    assert 0.0 <= found.reverse <= float((np.exp(q) * (q - p)).sum()) + 1e-4
+
+
+def test_with_every_id_both_bounds_are_the_exact_divergences() -> None:
+    p, q = np.array([0.7, 0.2, 0.1]), np.array([0.2, 0.3, 0.5])
+    found = divergence.bounds(np.log(p).tolist(), np.log(q).tolist())
+    assert found.kl == pytest.approx(float((p * np.log(p / q)).sum()))
+    assert found.reverse == pytest.approx(float((q * np.log(q / p)).sum()))
 
 
 def test_below_given_ids_only_the_agreement_is_measured(toy: Make) -> None:
