@@ -12,12 +12,14 @@ from paredown.flow.context import Prepared, RunContext
 from paredown.flow.speed import Trials
 from paredown.hosts.running import RunningEngine
 from paredown.records.candidate import Candidate
-from paredown.records.golden import Evaluation, FidelityText
+from paredown.records.golden import Evaluation, FidelityFloor, FidelityText
 from paredown.store.run_store import RunStore
 
 CONTROL_KEY = "control"
 AGAIN = "baseline again"
 PLAIN_TOKENS = 64
+FURTHEST_POSITION = 4096
+"""Where the last window of the long text starts, as far as the context goes: about as many tokens as all the rest."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,19 @@ class Texts:
 
 
 @dataclass(frozen=True)
+class Floor:
+    """Fidelity of the baseline to itself, batched otherwise; None = it could not be measured."""
+
+    floor: FidelityFloor | None
+
+
+@dataclass(frozen=True)
 class Baseline:
     """Everything that candidates are compared with.
 
     again:   the same trial a second time (speed A/A)
     control: the screening prompts again, batched otherwise (quality A/A)
+    floor:   its texts again, batched otherwise (fidelity A/A); None = not measured
     """
 
     trials: Trials
@@ -42,6 +52,7 @@ class Baseline:
     screening: Evaluation
     confirmation: Evaluation
     control: Evaluation
+    floor: FidelityFloor | None = None
 
 
 def measure(context: RunContext, prepared: Prepared) -> Baseline:
@@ -90,18 +101,23 @@ def _quality(context: RunContext, prepared: Prepared, first: Trials, again: Tria
         context.starter(candidate)() as running,
     ):
         reference = store.once("smoke reference", candidate.name, Reference, lambda: smoke.reference(running))
-        texts = store.once("texts", candidate.name, Texts, lambda: _texts(prepared, running), bulk=True)
+        texts = store.once("texts", candidate.name, Texts, lambda: _texts(context, prepared, running), bulk=True)
+        floor = store.once("fidelity floor", candidate.name, Floor, lambda: _floor(running, texts))
         screening = quality.evaluate(context, running, candidate, "screening", prepared.screening, stage)
         confirmation = quality.evaluate(context, running, candidate, "confirmation", prepared.confirmation, stage)
         control = quality.evaluate(
             context, running, candidate, "control", prepared.screening, stage, quality.CONTROL_POLICY
         )
-    return Baseline(first, again, reference, texts.texts, screening, confirmation, control)
+    return Baseline(first, again, reference, texts.texts, screening, confirmation, control, floor.floor)
 
 
-def _texts(prepared: Prepared, running: RunningEngine) -> Texts:
-    prompts = fidelity.choose_prompts(prepared.screening)
-    return Texts(fidelity.baseline_texts(running, prompts, fidelity.plain_texts(tokens=PLAIN_TOKENS)))
+def _texts(context: RunContext, prepared: Prepared, running: RunningEngine) -> Texts:
+    prompts, plain = fidelity.choose_prompts(prepared.screening), fidelity.plain_texts(tokens=PLAIN_TOKENS)
+    return Texts(fidelity.baseline_texts(running, prompts, plain, furthest=FURTHEST_POSITION, seed=context.spec.seed))
+
+
+def _floor(running: RunningEngine, texts: Texts) -> Floor:
+    return Floor(fidelity.noise_floor(running, texts.texts))
 
 
 def stored(store: RunStore, prepared: Prepared, first: Trials, again: Trials) -> Baseline | None:
@@ -115,4 +131,7 @@ def stored(store: RunStore, prepared: Prepared, first: Trials, again: Trials) ->
     control = store.find("evaluation", key, Evaluation)
     if not (reference and texts and screening and confirmation and control):
         return None
-    return Baseline(first, again, reference, texts.texts, screening, confirmation, control)
+    floor = store.find("fidelity floor", candidate.name, Floor)
+    return Baseline(
+        first, again, reference, texts.texts, screening, confirmation, control, floor.floor if floor else None
+    )

@@ -154,7 +154,7 @@ def _compare(
 ) -> Fidelity:
     stage.update(0.45, "fidelity to the baseline's own text")
     level = registry.engine(candidate.engine).scoring
-    made = fidelity.compare(running, baseline.texts, candidate=candidate.name, level=level)
+    made = fidelity.compare(running, baseline.texts, candidate=candidate.name, level=level, floor=baseline.floor)
     context.store.put("fidelity", candidate.name, made, bulk=True)
     return made
 
