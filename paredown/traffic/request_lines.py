@@ -41,13 +41,13 @@ def rows(content: str, source: str) -> Iterator[Row | Flaw]:
 
 
 def _row(line: Mapping[str, Any], where: str) -> Row:
-    body = _body(line)
+    held = body(line)
     usage = _usage(line)
-    messages, given = _prompt(body if body is not None else line, line, where)
+    messages, given = _prompt(held if held is not None else line, line, where)
     prompt_name, prompt = _first(_PROMPT_TOKENS, usage)
     output_name, output = _first(_OUTPUT_TOKENS, usage)
     if output is None:
-        output_name, output = _first(_MAX_TOKENS, body if body is not None else line)
+        output_name, output = _first(_MAX_TOKENS, held if held is not None else line)
     if not messages and given is None and prompt is None:
         raise UserError(
             f"{where} needs either `prompt` or `messages`, or, for a log without texts, `usage` with prompt_tokens."
@@ -78,7 +78,7 @@ def _prompt(body: Mapping[str, Any], line: Mapping[str, Any], where: str) -> tup
         prompt = prompt[0]
     if prompt is not None:
         return (Message("user", fields.text(prompt, f"{where}, prompt")),), None
-    messages = _parsed(held.get("messages"))
+    messages = parsed(held.get("messages"))
     if isinstance(messages, str):
         return (Message("user", fields.text(messages, f"{where}, messages")),), None
     if messages:
@@ -86,15 +86,15 @@ def _prompt(body: Mapping[str, Any], line: Mapping[str, Any], where: str) -> tup
     return (), None
 
 
-def _body(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def body(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The request in a line that holds more than it; None when the line is the request."""
-    held = (_parsed(line.get(name)) for name in _BODIES)
+    held = (parsed(line.get(name)) for name in _BODIES)
     return next((plain for plain in held if isinstance(plain, dict)), None)
 
 
 def _usage(line: Mapping[str, Any]) -> Mapping[str, Any]:
     """Where the token counts are: `usage`, that of the response (or of its last chunk), or the line itself."""
-    response = _parsed(line.get("response"))
+    response = parsed(line.get("response"))
     chunks = response if isinstance(response, list) else [response]
     for held in (line, *reversed(chunks)):
         inner = held.get("body", held) if isinstance(held, dict) and held is not line else held
@@ -107,7 +107,7 @@ def _usage(line: Mapping[str, Any]) -> Mapping[str, Any]:
 def _time(line: Mapping[str, Any]) -> tuple[str, object]:
     """Name and value of the time, when there is one."""
     name, time = _first(TIMES, line)
-    response = _parsed(line.get("response"))
+    response = parsed(line.get("response"))
     if time is None and isinstance(response, dict) and response.get("created") is not None:
         return "response.created", response["created"]
     return name, time
@@ -117,7 +117,7 @@ def _first(names: tuple[str, ...], held: Mapping[str, Any]) -> tuple[str, Any]:
     return next(((name, held[name]) for name in names if held.get(name) is not None), (names[0], None))
 
 
-def _parsed(plain: object) -> object:
+def parsed(plain: object) -> object:
     """What text that is JSON stands for; anything else as it is."""
     if isinstance(plain, str) and plain.lstrip()[:1] in {"{", "["}:
         try:
