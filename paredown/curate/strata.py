@@ -35,12 +35,12 @@ _SCRIPTS = {
 # Short words that are frequent in a language; one that several share counts for each of them.
 _WORDS = {
     "en": "the and of to is that for with what you are this how from was not have which will can a in on it if his her",
-    "de": "der die das und ist nicht ein eine ich zu mit wie für auf den dem sich auch wird sind sie er von im jede hat",
-    "fr": "le les et est une des du pour que dans qui pas vous sur avec au il sont je de la un à en l d qu n elle par ses",
-    "es": "el los y es una las del por con para que cuál cómo como más su se lo está son de la en un al si cada tiene a",
+    "de": "der die das und ist nicht ein eine ich zu mit wie für auf den dem sich auch wird sind sie er von im hat",
+    "fr": "le les et est une des du pour que dans qui pas vous sur avec au il sont je de la un à en l d qu n elle par",
+    "es": "el los y es una las del por con para que cuál cómo como más su se lo está son de la en un al si tiene a",
     "it": "di e è che una per con della sono gli nel non come più questo alla le si il la un ha ogni in l da i quanti",
     "pt": "o os e é uma das do da por com para que não como mais em um se são de a as ele ela ao cada tem quantos",
-    "nl": "het een van dat ik te met voor zijn wat hoe aan er naar ook de en is niet op in deze wordt heeft hij zij per",
+    "nl": "het een van dat ik te met voor zijn wat hoe aan er naar ook de en is niet op in deze wordt heeft hij zij",
 }
 _FUNCTION_WORDS = {language: frozenset(words.split()) for language, words in _WORDS.items()}
 _LEAST_SHARE, _LEAST_LEAD = 0.1, 1.4
