@@ -1,6 +1,7 @@
 """Instructions whose keeping can be verified: length, format, keywords, script.
 
-`answer` is left out. `arguments.checks`: a list (JSON) of checks such as `{"kind": "words", "most": 50}`; kinds and fields:
+`answer` is left out. `arguments.checks`: a list (JSON) of checks such as `{"kind": "words", "most": 50}`; kinds and
+fields:
 
 - `words`, `sentences`, `lines`, `paragraphs`, `bullets`: `least`, `most` (one or both). Han and kana characters count
   as words, as in word processors; in Thai, Lao, Khmer and Burmese words cannot be counted (not scored). A sentence

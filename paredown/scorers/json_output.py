@@ -1,8 +1,8 @@
 """The text is JSON that fits a schema and, where given, holds the right values.
 
 `arguments.schema`: a JSON schema as JSON text; of its keywords those in KEYWORDS are checked and any other is refused,
-so that nothing asked for goes unchecked. `answer`: left out, or a JSON value; the keys of an object must then hold these
-values (further keys are the schema's affair), anything else must be equal.
+so that nothing asked for goes unchecked. `answer`: left out, or a JSON value; the keys of an object must then hold
+these values (further keys are the schema's affair), anything else must be equal.
 `arguments.strict`: true when the whole text must be JSON; else a fenced block or the first JSON value in it will do.
 """
 

@@ -17,6 +17,7 @@ SOURCES = {
     "humaneval": ("humaneval:HumanEval.jsonl.gz", "humaneval:HumanEval.jsonl"),
     "xstest": ("xstest:xstest_prompts.csv",),
     "bfcl": ("bfcl:irrelevance.jsonl", "bfcl:simple.jsonl:answers.jsonl"),
+    "needle": ("needle", "needle:lengths=512,seed=1"),
     "mt_bench": ("mt_bench:question.jsonl",),
 }
 

@@ -32,6 +32,12 @@ ITEMS = {
         Answer("i", "Four."),
     ),
     "contains": (GoldenItem("i", "s", "contains", QUESTION, "", arguments={"all": '["four"]'}), Answer("i", "Four.")),
+    "needle": (
+        GoldenItem(
+            "i", "s", "needle", (Message("user", "It is copper, not tin."),), "copper", arguments={"others": '["tin"]'}
+        ),
+        Answer("i", "Copper."),
+    ),
     "refusal": (GoldenItem("i", "s", "refusal", QUESTION, "refuse"), Answer("i", "I can't help with that.")),
     "instructions": (
         GoldenItem(
