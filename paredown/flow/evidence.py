@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from paredown import registry
 from paredown.decide import gates, slices, targets
+from paredown.decide import lengths as length_gate
+from paredown.evaluate import lengths
 from paredown.flow import quality, speed
 from paredown.flow.baseline import Baseline
 from paredown.flow.context import Prepared
@@ -16,6 +18,7 @@ from paredown.flow.speed import Sides, Trials
 from paredown.records.candidate import Candidate, PlannedCandidate
 from paredown.records.figure import Figure
 from paredown.records.golden import Evaluation, Fidelity, GoldenItem, Smoke
+from paredown.records.lengths import LengthRatio
 from paredown.records.verdict import CandidateVerdict, SliceVerdict, Verdict
 from paredown.spec.schema import RunSpec
 from paredown.store.run_store import RunStore
@@ -102,6 +105,7 @@ def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunS
     planned, outcome = evidence.planned, evidence.outcome
     pair = figures(evidence, prepared, baseline, spec)
     judged = _slices(evidence, prepared, baseline)
+    written = _lengths(evidence, prepared, baseline)
     ratios = speed.against_baseline(
         evidence.final or evidence.screen,
         evidence.final_baseline if evidence.final else baseline.trials,
@@ -114,7 +118,7 @@ def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunS
         control=(baseline.trials, baseline.again),
     )
     results = targets.check(prepared.targets, pair.candidate, pair.baseline, judged, ratios)
-    verdict, reasons = _verdict(evidence, judged)
+    verdict, reasons = _verdict(evidence, judged, written, spec)
     return CandidateVerdict(
         candidate=planned.name,
         stage=_stage(evidence),
@@ -128,6 +132,7 @@ def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunS
         alpha=evidence.confirmed.alpha if evidence.confirmed else 0.0,
         error=outcome.error if outcome and outcome.stage not in (PASSED, MISSED) else "",
         ratios=ratios,
+        lengths=written,
     )
 
 
@@ -150,7 +155,18 @@ def _slices(evidence: Evidence, prepared: Prepared, baseline: Baseline) -> tuple
     return ()
 
 
-def _verdict(evidence: Evidence, judged: tuple[SliceVerdict, ...]) -> tuple[Verdict, tuple[str, ...]]:
+def _lengths(evidence: Evidence, prepared: Prepared, baseline: Baseline) -> LengthRatio | None:
+    """Of the same prompts as the slices."""
+    if evidence.confirmation is not None and evidence.confirmed is not None:
+        return lengths.compare(baseline.confirmation, evidence.confirmation, prepared.confirmation)
+    if evidence.screening is not None:
+        return lengths.compare(baseline.screening, evidence.screening, prepared.screening)
+    return None
+
+
+def _verdict(
+    evidence: Evidence, judged: tuple[SliceVerdict, ...], written: LengthRatio | None, spec: RunSpec
+) -> tuple[Verdict, tuple[str, ...]]:
     outcome = evidence.outcome
     if outcome is None:
         return Verdict.INVESTIGATE, ("Not finished: the run was stopped before.",)
@@ -161,6 +177,8 @@ def _verdict(evidence: Evidence, judged: tuple[SliceVerdict, ...]) -> tuple[Verd
     if outcome.stage != PASSED:
         return Verdict.INVESTIGATE, (f"Not judged: {outcome.error}",)
     combined = gates.combine(judged)
+    if written is not None:
+        combined = length_gate.decide(combined, length_gate.judge(written, spec.lengths))
     if evidence.confirmed is None and combined.verdict is Verdict.SHIP:
         return Verdict.INVESTIGATE, ("Good on the prompts that choose; not confirmed on held-back prompts.",)
     return combined.verdict, combined.reasons

@@ -9,18 +9,21 @@ from pathlib import Path
 
 from paredown import registry
 from paredown.decide import gates as verdict_gates
+from paredown.decide import lengths as length_gate
 from paredown.decide import slices
 from paredown.environments.installed import missing
 from paredown.errors import UserError
-from paredown.evaluate import fidelity, smoke
+from paredown.evaluate import fidelity, lengths, smoke
 from paredown.evaluate.answers import BatchPolicy
 from paredown.flow import evidence, prepare, quality, record_place
+from paredown.flow.baseline import FURTHEST_POSITION
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
 from paredown.models import artifact as artifacts
 from paredown.models import checks, formats
 from paredown.records.candidate import Candidate, Rung
 from paredown.records.golden import Check, Evaluation, Fidelity, Smoke
+from paredown.records.lengths import LengthRatio
 from paredown.records.verdict import SliceVerdict, Verdict
 from paredown.spec.schema import RunSpec, default_cache
 
@@ -49,6 +52,7 @@ class Comparison:
     reasons: tuple[str, ...]
     baseline: Evaluation | None = None
     candidate: Evaluation | None = None
+    lengths: LengthRatio | None = None
 
 
 def evaluate(spec: RunSpec, run_dir: Path | None, progress: Progress) -> tuple[SliceScore, ...]:
@@ -88,7 +92,10 @@ def compare(spec: RunSpec, other: Path, run_dir: Path | None, progress: Progress
         with progress.stage("Baseline: answers and texts"), context.starter(base)() as running:
             reference = smoke.reference(running)
             prompts = fidelity.choose_prompts(prepared.golden.items)
-            texts = fidelity.baseline_texts(running, prompts, fidelity.plain_texts())
+            texts = fidelity.baseline_texts(
+                running, prompts, fidelity.plain_texts(), furthest=FURTHEST_POSITION, seed=spec.seed
+            )
+            floor = fidelity.noise_floor(running, texts)
         level = registry.engine(candidate.engine).scoring
         with progress.stage("Candidate: smoke and fidelity"):
             with context.starter(candidate)() as running:
@@ -96,7 +103,7 @@ def compare(spec: RunSpec, other: Path, run_dir: Path | None, progress: Progress
             with context.starter(candidate)() as running:
                 changed = Check("changed", None, "two directories were given: nothing is claimed")
                 smoked = smoke.check(running, reference, candidate=candidate.name, changed=changed, reloaded=first)
-                compared = fidelity.compare(running, texts, candidate=candidate.name, level=level)
+                compared = fidelity.compare(running, texts, candidate=candidate.name, level=level, floor=floor)
         limits = spec.fidelity
         broken = verdict_gates.fidelity(compared, limits.max_mean_kl, limits.min_top1)
         if not smoked.passed or broken.passed is False:
@@ -104,8 +111,9 @@ def compare(spec: RunSpec, other: Path, run_dir: Path | None, progress: Progress
             return Comparison(smoked, compared, (), Verdict.REJECT, tuple(failed))
         before, after = _evaluate(context, prepared, base), _evaluate(context, prepared, candidate)
     judged = slices.judge(before, after, prepared.golden.items, prepared.margins, alpha=ALPHA, chance=evidence.chance)
-    combined = verdict_gates.combine(judged)
-    return Comparison(smoked, compared, judged, combined.verdict, combined.reasons, before, after)
+    written = lengths.compare(before, after, prepared.golden.items)
+    combined = length_gate.decide(verdict_gates.combine(judged), length_gate.judge(written, spec.lengths))
+    return Comparison(smoked, compared, judged, combined.verdict, combined.reasons, before, after, written)
 
 
 def candidate_of(context: RunContext, prepared: Prepared, directory: Path) -> Candidate:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from paredown.records.candidate import LeftOut, Prediction
 from paredown.records.figure import Figure
 from paredown.records.golden import Smoke
+from paredown.records.lengths import LengthRatio
 
 
 class Verdict(enum.StrEnum):
@@ -174,6 +175,7 @@ class CandidateVerdict:
     stage: last gate reached: `apply`, `smoke`, `fidelity`, `speed`, `screening`, `confirmation`
     alpha: the level of the confirmation test, 0 when none was spent
     ratios: its figures over those of the baseline that was measured beside it
+    lengths: its answers beside the baseline's on the prompts that judged it; None = it was not asked any
     looks: of the confirmation, where it could stop early; None = every prompt was asked in one go, or none
     """
 
@@ -189,6 +191,7 @@ class CandidateVerdict:
     alpha: float = 0.0
     error: str = ""
     ratios: tuple[AgainstBaseline, ...] = ()
+    lengths: LengthRatio | None = None
     looks: Looks | None = None
 
 

@@ -43,6 +43,17 @@ class FidelityLimits(_Strict):
     min_top1: float = Field(default=0.5, ge=0.0, lt=1.0)
 
 
+class LengthLimits(_Strict):
+    """Tokens of all written answers together over the baseline's: outside of these, stopping early or running on.
+
+    Half as long again, or a third shorter, is what changes a bill or an answer's content; honest 8-bit candidates of
+    the built-in model stay within a few per cent.
+    """
+
+    min_ratio: float = Field(default=0.67, ge=0.0, lt=1.0)
+    max_ratio: float = Field(default=1.5, gt=1.0)
+
+
 class RunSpec(_Strict):
     """Everything that a run is asked for.
 
@@ -65,6 +76,7 @@ class RunSpec(_Strict):
     gates: dict[str, float] = Field(default_factory=dict)
     watch: tuple[str, ...] = ()
     fidelity: FidelityLimits = FidelityLimits()
+    lengths: LengthLimits = LengthLimits()
     scorers: dict[str, dict[str, str | int | float | bool]] = Field(default_factory=dict)
     techniques: Choice = Choice()
     engines: Choice = Choice()
