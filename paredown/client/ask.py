@@ -19,12 +19,15 @@ from paredown.errors import UserError
 
 @dataclass(frozen=True)
 class Reply:
-    """status: None when no answer came, and `failure` says why; words: what the server says went wrong"""
+    """status: None when no answer came, and `failure` says why; words: what the server says went wrong;
+    retry_after: its header of that name
+    """
 
     status: int | None
     content: bytes
     failure: str = ""
     words: str = ""
+    retry_after: str = ""
 
     def value(self) -> object:
         """The body as JSON. Raises ValueError when it is none."""
@@ -68,4 +71,4 @@ async def _ask(server: Server, request: h11.Request, body: bytes, timeout_s: flo
         content = b"".join(piece for _, piece in answer.pieces)
         if answer.status is None or answer.failure:
             return Reply(None, content, answer.failure, answer.detail)
-        return Reply(answer.status, content, words=server_words(answer))
+        return Reply(answer.status, content, words=server_words(answer), retry_after=answer.retry_after)

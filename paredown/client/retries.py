@@ -20,10 +20,20 @@ def pause_s(sent: Sent) -> float | None:
     if answer is None:
         if sent.failure != "refused":
             return None
-    elif answer.status is None or not (answer.status == 429 or answer.status >= 500):
+    elif not may_mend(answer.status):
         return None
-    asked = _asked_s(answer.retry_after) if answer is not None else None
-    return asked if asked is not None else min(LARGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (sent.attempts - 1))
+    return wait_s(answer.retry_after if answer is not None else "", sent.attempts)
+
+
+def may_mend(status: int | None) -> bool:
+    """Whether another try may bring what this HTTP status did not: too many requests, or a fault of the server."""
+    return status is not None and (status == 429 or status >= 500)
+
+
+def wait_s(retry_after: str, attempts: int) -> float:
+    """The pause after so many attempts, where one is to follow; `retry_after` is the server's header, or empty."""
+    asked = _asked_s(retry_after)
+    return asked if asked is not None else min(LARGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (attempts - 1))
 
 
 def _asked_s(retry_after: str) -> float | None:

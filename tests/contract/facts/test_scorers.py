@@ -20,6 +20,7 @@ ITEMS = {
         GoldenItem("i", "s", "perplexity", QUESTION, "0", choices=("Four.",)),
         Answer("i", choice_logprobs=(0.0,), choice_tokens=(2,)),
     ),
+    "judge": (GoldenItem("i", "s", "judge", QUESTION, "Four."), Answer("i", "Four.")),
     "exact_match": (GoldenItem("i", "s", "exact_match", QUESTION, "four"), Answer("i", "Four.")),
     "number": (GoldenItem("i", "s", "number", QUESTION, "4"), Answer("i", "It is 4.")),
     "json_output": (GoldenItem("i", "s", "json_output", QUESTION, '{"sum": 4}'), Answer("i", '{"sum": 4}')),
@@ -66,7 +67,16 @@ def test_facts_are_declared(scorer: Scorer) -> None:
 def test_a_right_answer_scores_one_on_an_item_that_passes_its_own_check(scorer: Scorer) -> None:
     item, answer = ITEMS[scorer.name]
     scorer.check(item)
-    assert scorer.score(item, answer).value == 1.0
+    assert scorer.score(item, answer).value == (1.0 if scorer.pure else None)
+
+
+def test_a_scorer_that_asks_a_server_or_runs_code_says_what_to_type_first(scorer: Scorer) -> None:
+    item, answer = ITEMS[scorer.name]
+    assert scorer.pure or f"--scorer {scorer.name}:" in scorer.score(item, answer).why
+
+
+def test_settings_have_somebody_who_checks_them(scorer: Scorer) -> None:
+    assert (scorer.bind is not None) == bool(scorer.options)
 
 
 def test_a_failed_answer_is_not_scored_and_keeps_its_reason(scorer: Scorer) -> None:
