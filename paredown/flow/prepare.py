@@ -13,7 +13,7 @@ from paredown.contracts import Engine
 from paredown.decide.pairs import members
 from paredown.environments.installed import missing
 from paredown.errors import MissingPackageError, UnknownNameError, UserError
-from paredown.evaluate import golden
+from paredown.evaluate import golden, scoring
 from paredown.evaluate.golden import GoldenSet
 from paredown.flow import asked, audit
 from paredown.flow.asked import BASELINE, ItemIds
@@ -58,6 +58,7 @@ def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
     measurable.check(targets, {m.name: m for m in registry.metrics()}, host, spec.price_usd_per_hour)
     golden_set = golden.load(spec.golden)
     margins = asked.margins_of(spec, targets, golden_set.slices)
+    _check_scorers(spec, golden_set, progress)
     for source_name in spec.traffic:
         traffics.check(source_name, load=spec.load)
     with progress.stage(f"Model {spec.model}") as stage:
@@ -96,6 +97,20 @@ def _check_names(spec: RunSpec) -> None:
         for name in (*chosen.only, *chosen.without):
             if name not in known:
                 raise UnknownNameError(kind, name, known)
+
+
+def _check_scorers(spec: RunSpec, golden_set: GoldenSet, progress: Progress) -> None:
+    """Raises UserError for settings that a scorer refuses, and for one that cannot score here (no server)."""
+    used = sorted({item.scorer for item in golden_set.items})
+    for name in sorted(set(spec.scorers) - set(used)):
+        progress.note(f"No golden prompt is scored by {name}: its settings change nothing (used: {', '.join(used)}).")
+    for name in used:
+        scorer = registry.scorer(name)
+        options = scoring.resolved(scorer, spec.scorers)
+        if scorer.bind is not None:
+            scorer.bind(options)
+        if scorer.ready is not None:
+            progress.note(scorer.ready(options))
 
 
 def prepare(context: RunContext, requested: Requested) -> Prepared:
