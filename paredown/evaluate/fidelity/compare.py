@@ -50,18 +50,22 @@ def compare(
         agreement_k=min(AGREEMENT_K, top_k) if level >= ScoringLevel.OWN_TOP_K else 0,
         truncation=found.truncation,
         floor=floor,
-        missing="; ".join(_missing(level, len(texts) - len(asked), room)),
+        missing="; ".join(_missing(level, texts, room)),
     )
 
 
-def _missing(level: ScoringLevel, too_long: int, room: int) -> list[str]:
+def _missing(level: ScoringLevel, texts: Sequence[FidelityText], room: int) -> list[str]:
     found = []
     if level < ScoringLevel.GIVEN_IDS:
         found.append(f"KL needs the scoring level GIVEN_IDS, this engine gives {level.name}")
     if level < ScoringLevel.OWN_TOP_K:
         found.append("top-1 agreement needs OWN_TOP_K")
+    lengths = [len(text.token_ids) for text in texts if not text.truncation]
+    too_long = sum(length > room for length in lengths)
     if too_long:
-        found.append(f"{too_long} texts are longer than the candidate's context of {room:,}")
+        found.append(
+            f"left out: {too_long} of {len(lengths)} texts are longer than the candidate's context of {room:,}"
+        )
     return found
 
 

@@ -67,7 +67,7 @@ def summarize(
     missing: str = "",
 ) -> Fidelity:
     """All figures of a candidate. Perplexity is taken on text that no model wrote: the slice `plain`."""
-    whole = [_Span(text, 0, len(text.same_top1)) for text in texts]
+    whole = [_Span(text, 0, _length(text)) for text in texts]
     kl = _values(whole, lambda text: text.kl)
     tail = _quantiles(kl.values)
     perplexity = log_perplexity([text for text in texts if text.slice == PLAIN_SLICE])
@@ -142,7 +142,7 @@ class LogPerplexity:
 
 def log_perplexity(texts: Sequence[TextFidelity]) -> LogPerplexity:
     """Paired difference over all tokens of the texts; error clustered by text, limits by Student's t."""
-    known = [_Span(text, 0, len(text.same_top1)) for text in texts if text.logprob_change]
+    known = [_Span(text, 0, _length(text)) for text in texts if text.logprob_change]
     values = _values(known, lambda text: text.logprob_change, by_text=True)
     clusters = len(set(values.units))
     if values.mean is None:
@@ -163,9 +163,9 @@ def log_perplexity(texts: Sequence[TextFidelity]) -> LogPerplexity:
 
 def _parts(texts: Sequence[TextFidelity]) -> Iterator[FidelityPart]:
     for name in dict.fromkeys(text.slice for text in texts):
-        yield _part(name, "slice", [_Span(t, 0, len(t.same_top1)) for t in texts if t.slice == name])
+        yield _part(name, "slice", [_Span(t, 0, _length(t)) for t in texts if t.slice == name])
     for name in dict.fromkeys(part for text in texts for part in text.parts):
-        yield _part(name, "text", [_Span(t, 0, len(t.same_top1)) for t in texts if name in t.parts])
+        yield _part(name, "text", [_Span(t, 0, _length(t)) for t in texts if name in t.parts])
     for low, high in zip(POSITION_BINS, (*POSITION_BINS[1:], 2**62), strict=True):
         spans = [span for text in texts for span in _within(text, low, high)]
         if spans:
@@ -173,8 +173,8 @@ def _parts(texts: Sequence[TextFidelity]) -> Iterator[FidelityPart]:
 
 
 def _within(text: TextFidelity, low: int, high: int) -> Iterator[_Span]:
-    first = min(max(0, low - text.start), len(text.same_top1))
-    last = min(max(0, high - text.start), len(text.same_top1))
+    first = min(max(0, low - text.start), _length(text))
+    last = min(max(0, high - text.start), _length(text))
     if last > first:
         yield _Span(text, first, last)
 
@@ -187,7 +187,7 @@ def _part(name: str, kind: str, spans: Sequence[_Span]) -> FidelityPart:
         kind,
         positions=sum(span.last - span.first for span in spans),
         texts=len(spans),
-        clusters=len(set(same.units)),
+        clusters=max(len(set(same.units)), len(set(change.units))),
         mean_kl=kl.mean,
         mean_kl_se=kl.error,
         top1_agreement=same.mean,
@@ -195,6 +195,11 @@ def _part(name: str, kind: str, spans: Sequence[_Span]) -> FidelityPart:
         log_perplexity_difference=None if change.mean is None else -change.mean,
         log_perplexity_se=change.error,
     )
+
+
+def _length(text: TextFidelity) -> int:
+    """Compared positions; an engine may give the text's own tokens only, and no top-k."""
+    return max(len(text.same_top1), len(text.logprob_change))
 
 
 def _agreement(text: TextFidelity) -> Sequence[float]:
@@ -253,7 +258,7 @@ def floor(texts: Sequence[TextFidelity], how: str) -> FidelityFloor | None:
     found = summarize("baseline again", "", texts, top_k=0)
     if found.mean_kl is None or found.mean_reverse_kl is None or found.top1_agreement is None:
         return None
-    error = _values([_Span(text, 0, len(text.kl)) for text in texts], lambda text: text.kl).error or 0.0
+    error = _values([_Span(text, 0, _length(text)) for text in texts], lambda text: text.kl).error or 0.0
     return FidelityFloor(
         mean_kl=found.mean_kl,
         mean_kl_upper=found.mean_kl + normal_quantile(0.95) * error,

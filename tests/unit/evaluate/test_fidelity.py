@@ -124,10 +124,98 @@ def test_below_given_ids_only_the_agreement_is_measured(toy: Make) -> None:
     assert "GIVEN_IDS" in found.missing
 
 
-def test_without_top_k_nothing_is_measured_and_the_reason_is_given(toy: Make) -> None:
-    found = compare(toy(), texts(toy(), 8), ScoringLevel.TARGET_ONLY)
-    assert (found.mean_kl, found.top1_agreement, found.positions) == (None, None, 0)
+def test_with_the_texts_own_tokens_only_perplexity_is_measured_and_the_rest_is_missing(toy: Make) -> None:
+    found = compare(toy(noise=0.5), texts(toy(), 8), ScoringLevel.TARGET_ONLY)
+    assert (found.mean_kl, found.top1_agreement, found.topk_agreement, found.positions) == (None, None, None, 40)
+    assert found.log_perplexity_difference == compare(toy(noise=0.5), texts(toy(), 8)).log_perplexity_difference
     assert "TARGET_ONLY" in found.missing
+
+
+def test_without_log_probabilities_nothing_is_measured_and_the_reason_is_given(toy: Make) -> None:
+    found = compare(toy(), texts(toy(), 8), ScoringLevel.NONE)
+    assert (found.mean_kl, found.log_perplexity_difference, found.positions) == (None, None, 0)
+    assert "NONE" in found.missing
+
+
+def test_the_change_of_each_token_is_what_the_two_models_give_it(toy: Make) -> None:
+    baseline, candidate = toy(), toy(noise=0.5)
+    on = texts(baseline, 4)
+    for text, found in zip(on, compare(candidate, on).texts, strict=True):
+        by_hand = [
+            candidate.logprobs(text.token_ids[:n])[text.token_ids[n]]
+            - baseline.logprobs(text.token_ids[:n])[text.token_ids[n]]
+            for n in range(text.start, len(text.token_ids))
+        ]
+        assert list(found.logprob_change) == pytest.approx(by_hand)
+
+
+def test_the_reverse_divergence_is_exact_with_the_whole_vocabulary(toy: Make) -> None:
+    baseline, candidate = toy(), toy(noise=0.5)
+    on = texts(baseline, VOCABULARY)
+    (first, *_) = compare(candidate, on).texts
+    p, q = (engine.logprobs(on[0].token_ids[: on[0].start]) for engine in (baseline, candidate))
+    assert first.reverse_kl[0] == pytest.approx(float((np.exp(q) * (q - p)).sum()), abs=1e-5)
+
+
+def test_top_k_agreement_is_the_share_of_the_ten_likeliest_tokens_that_stay(toy: Make) -> None:
+    baseline, candidate = toy(), toy(noise=1.0)
+    on = texts(baseline, 32)
+    found = compare(candidate, on)
+    tops = [
+        [set(np.argsort(-engine.logprobs(on[0].token_ids[: on[0].start]))[:10]) for engine in (baseline, candidate)]
+    ]
+    assert found.texts[0].topk_overlap[0] == len(tops[0][0] & tops[0][1]) / 10
+    assert found.agreement_k == 10
+    assert 0.0 < (found.topk_agreement or 0.0) < 1.0
+
+
+def test_what_the_bound_misses_is_estimated_with_all_of_a_small_vocabulary(toy: Make) -> None:
+    baseline, candidate = toy(), toy(noise=1.0)
+    on = all_texts(baseline, 4)
+    found = compare(candidate, on).truncation
+    assert found is not None
+    assert (found.top_k, found.wide_k, found.positions) == (4, VOCABULARY, 12)
+    wide = [text for text in on if text.truncation]
+    exact = [value for text in wide for value in exact_kl(baseline, candidate, text)]
+    bound = [
+        divergence.bounds(baseline.logprobs(prefix)[top], candidate.logprobs(prefix)[top]).kl
+        for text in wide
+        for prefix in (text.token_ids[:n] for n in range(text.start, len(text.token_ids)))
+        for top in [np.argsort(-baseline.logprobs(prefix))[:4]]
+    ]
+    assert found.missed == pytest.approx(np.mean(exact) - np.mean(bound), abs=1e-4)
+    assert found.missed > 0.01
+
+
+def test_positions_looked_at_for_the_truncation_error_are_in_no_other_figure(toy: Make) -> None:
+    baseline, candidate = toy(), toy(noise=1.0)
+    with_wide, without = compare(candidate, all_texts(baseline, 4)), compare(candidate, texts(baseline, 4))
+    assert (with_wide.mean_kl, with_wide.positions, with_wide.parts) == (
+        without.mean_kl, without.positions, without.parts,
+    )  # fmt: skip
+    assert without.truncation is None
+
+
+def test_texts_beyond_the_candidates_context_are_left_out_and_counted(toy: Make) -> None:
+    on = all_texts(toy(), 4)
+    longest = max(len(text.token_ids) for text in on)
+    found = compare(toy(context_length=longest - 1), on)
+    assert len(found.texts) == 1
+    assert found.missing == f"left out: 2 of 3 texts are longer than the candidate's context of {longest - 1:,}"
+
+
+def test_the_noise_floor_is_asked_in_other_batches_than_the_candidates_figure(toy: Make) -> None:
+    engine = toy()
+    on = all_texts(engine, 8)
+    engine.asked.clear()
+    floor = fidelity.noise_floor(engine, on)
+    alone = [requests[0].token_ids for requests in engine.asked]
+    assert [len(requests) for requests in engine.asked] == [1, 1, 1]
+    assert alone == sorted(alone, reverse=True)
+    assert floor is not None
+    assert (floor.mean_kl, floor.top1_agreement, floor.positions) == (0.0, 1.0, 40)
+    assert compare(engine, on).floor is None
+    assert fidelity.compare(engine, on, candidate="c", level=ScoringLevel.FULL, floor=floor).within_floor
 
 
 def test_log_probabilities_that_are_no_numbers_fail_the_candidate(toy: Make) -> None:
