@@ -16,6 +16,7 @@ from paredown.hosts.scoring_client import ScoringClient
 from paredown.records.events import RequestEvents
 from paredown.records.golden import Check, Smoke
 from paredown.records.traffic import Message, TrafficRequest
+from paredown.stats import totals
 
 Complete = Callable[..., tuple[RequestEvents, ...]]
 Conversation = tuple[Message, ...]
@@ -28,6 +29,8 @@ LONGEST_PERIOD = 16
 LEAST_REPEATS = 4
 LEAST_LOOP_TOKENS = 16
 MOST_ODD_CHARACTERS = 0.1
+STOPS_EARLY = 0.5
+FEWEST_LENGTHS = 3
 
 PROMPTS = (
     "What is the capital of France?",
@@ -67,13 +70,17 @@ class SmokeAnswer:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the baseline does with the smoke prompts and texts; see `reference`."""
+    """What the baseline does with the smoke prompts and texts; see `reference`.
+
+    begun_ids: the texts with the special tokens that a text outside any conversation begins with, if there are any
+    """
 
     prompt_ids: tuple[tuple[int, ...], ...]
     text_ids: tuple[tuple[int, ...], ...]
     decoded: tuple[str, ...]
     stop_ids: tuple[int, ...]
     answers: tuple[SmokeAnswer, ...]
+    begun_ids: tuple[tuple[int, ...], ...] = ()
 
 
 def reference(
@@ -100,7 +107,12 @@ def reference(
     with running.scoring() as client:
         text_ids = client.encode_texts(TEXTS)
         return Reference(
-            client.encode(conversations()), text_ids, client.decode(text_ids), client.info().stop_ids, answers
+            client.encode(conversations()),
+            text_ids,
+            client.decode(text_ids),
+            client.info().stop_ids,
+            answers,
+            client.encode_texts(TEXTS, special_tokens=True),
         )
 
 
@@ -160,6 +172,7 @@ def check(
     candidate: str,
     changed: Check,
     reloaded: Sequence[SmokeAnswer] | str,
+    declared: Sequence[Check] = (),
     concurrency: int = 1,
     timeout_s: float = TIMEOUT_S,
     complete: Complete = streaming.complete,
@@ -168,10 +181,11 @@ def check(
 
     changed:  whether something was really changed, from the artifacts' own files
     reloaded: `answer(…, limits(baseline))` of a second start of the same candidate, or why there is none
+    declared: what the files of both sides say (`smoke_declared.check`)
     """
     answers = answer(running, limits(baseline), concurrency=concurrency, timeout_s=timeout_s, complete=complete)
     with running.scoring() as client:
-        same_model = (_template(client, baseline), _tokenizer(client, baseline), _stop_ids(client, baseline))
+        same_model = (*_prompts(client, baseline), _tokenizer(client, baseline), _stop_ids(client, baseline))
     return Smoke(
         candidate,
         (
@@ -179,6 +193,8 @@ def check(
             _coherent(answers, baseline),
             *same_model,
             _stops(answers, baseline),
+            _lengths(answers, baseline),
+            *declared,
             changed,
             _reloads(answers, reloaded),
         ),
@@ -236,15 +252,54 @@ def _is_odd(character: str) -> bool:
     return character == "\ufffd" or is_control
 
 
-def _template(client: ScoringClient, baseline: Reference) -> Check:
+def _prompts(client: ScoringClient, baseline: Reference) -> tuple[Check, ...]:
+    """The first token by itself, and the chat template in all else."""
+    begun = client.encode_texts(TEXTS, special_tokens=True)
     try:
         given = client.encode(conversations())
     except (EngineDied, EngineHung, EngineOutOfMemory):
         raise
     except EngineError as error:
-        return Check(
-            "chat template", passed=False, detail=f"The chat template was lost or cannot render a conversation: {error}"
-        )
+        lost = f"The chat template was lost or cannot render a conversation: {error}"
+        return (_begins((), (), begun, baseline.begun_ids), Check("chat template", passed=False, detail=lost))
+    first = _begins(given, baseline.prompt_ids, begun, baseline.begun_ids)
+    if first.passed is False and (_shifted(given, baseline.prompt_ids) or _shifted(baseline.prompt_ids, given)):
+        return (first, Check("chat template", passed=True, detail="is the baseline's but for the first token"))
+    return (first, _template(given, baseline))
+
+
+def _shifted(shorter: Sequence[tuple[int, ...]], longer: Sequence[tuple[int, ...]]) -> bool:
+    """Whether all of one are the others without the first token, which is always the same."""
+    same = all(ours == theirs[1:] for ours, theirs in zip(shorter, longer, strict=True))
+    return same and len(longer) > 0 and len({row[:1] for row in longer}) == 1
+
+
+def _begins(
+    given: Sequence[tuple[int, ...]],
+    wanted: Sequence[tuple[int, ...]],
+    begun: Sequence[tuple[int, ...]],
+    wanted_begun: Sequence[tuple[int, ...]],
+) -> Check:
+    """A lost BOS moves every answer a little and breaks none; a doubled one too."""
+    for what, ours, theirs in (("conversation", given, wanted), ("text without a template", begun, wanted_begun)):
+        if len(ours) != len(theirs):
+            continue  # taken by an older version, or no conversation can be rendered
+        if _shifted(ours, theirs):
+            said = (
+                f"The first token is missing (BOS): the baseline begins every {what} with the token {theirs[0][0]}, "
+                "the candidate does not. Its tokenizer or chat template lost it."
+            )
+            return Check("first token", passed=False, detail=said)
+        if _shifted(theirs, ours):
+            said = (
+                f"There is one first token too many (a doubled BOS?): the candidate begins every {what} with a "
+                f"further token {ours[0][0]}."
+            )
+            return Check("first token", passed=False, detail=said)
+    return Check("first token", passed=True, detail="conversations and texts begin as the baseline's")
+
+
+def _template(given: Sequence[tuple[int, ...]], baseline: Reference) -> Check:
     other = [
         index for index, (ours, theirs) in enumerate(zip(given, baseline.prompt_ids, strict=True)) if ours != theirs
     ]
@@ -296,6 +351,24 @@ def _stops(answers: Sequence[SmokeAnswer], baseline: Reference) -> Check:
     stopped = sum(answers[index].finish_reason == "stop" for index in ended)
     said = f"ends {stopped} of the {len(ended)} answers that the baseline ends by itself"
     return Check("stops", passed=stopped > 0 or len(ended) < 2, detail=said)
+
+
+def _lengths(answers: Sequence[SmokeAnswer], baseline: Reference) -> Check:
+    """A handful of answers shows only gross differences; the gate of answer lengths judges by the golden prompts."""
+    pairs = [
+        (len(theirs.token_ids), len(ours.token_ids))
+        for ours, theirs in zip(answers, baseline.answers, strict=True)
+        if theirs.finish_reason == "stop"
+    ]
+    usual, made = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    if not usual:
+        return Check("lengths", passed=None, detail=f"the baseline ends no answer within {ANSWER_TOKENS} tokens")
+    said = f"{made} tokens in the {len(pairs)} answers that the baseline ends by itself, in {usual}"
+    if len(pairs) >= FEWEST_LENGTHS and made:
+        high = totals.ratio([pair[0] for pair in pairs], [pair[1] for pair in pairs]).high
+        if high is not None and high < STOPS_EARLY:
+            return Check("lengths", passed=False, detail=f"Stops early, which looks faster: {said}.")
+    return Check("lengths", passed=True, detail=said)
 
 
 def _reloads(answers: Sequence[SmokeAnswer], reloaded: Sequence[SmokeAnswer] | str) -> Check:

@@ -14,7 +14,7 @@ from paredown.decide import dominance, targets
 from paredown.decide import gates as verdict_gates
 from paredown.decide.dominance import Contender
 from paredown.errors import EngineError, TechniqueError, UserError
-from paredown.evaluate import fidelity, smoke
+from paredown.evaluate import fidelity, smoke, smoke_declared
 from paredown.flow import quality, speed
 from paredown.flow.baseline import Baseline
 from paredown.flow.context import Prepared, RunContext
@@ -77,7 +77,8 @@ def _through_the_gates(
         if changed.passed is False:
             context.store.put("smoke", candidate.name, Smoke(candidate.name, (changed,)))
             return Outcome(candidate.name, gate, changed.detail)
-        failed = _cheap_gates(context, baseline, candidate, changed, stage)
+        declared = smoke_declared.check(prepared.artifact.path, candidate.main.path)
+        failed = _cheap_gates(context, baseline, candidate, (changed, declared), stage)
         if failed is not None:
             return failed
         gate = "speed"
@@ -124,7 +125,11 @@ def _changed(prepared: Prepared, planned: PlannedCandidate, candidate: Candidate
 
 
 def _cheap_gates(
-    context: RunContext, baseline: Baseline, candidate: Candidate, changed: Check, stage: Stage
+    context: RunContext,
+    baseline: Baseline,
+    candidate: Candidate,
+    by_files: tuple[Check, tuple[Check, ...]],
+    stage: Stage,
 ) -> Outcome | None:
     """Smoke, then fidelity; None when both are passed. Two starts, so that reloading is seen to change nothing."""
     store = context.store
@@ -136,8 +141,17 @@ def _cheap_gates(
             first = smoke.answer(running, smoke.limits(baseline.reference))
         with start() as running:
             stage.update(0.4, "smoke: again after a reload")
-            found = smoke.check(running, baseline.reference, candidate=candidate.name, changed=changed, reloaded=first)
+            found = smoke.check(
+                running,
+                baseline.reference,
+                candidate=candidate.name,
+                changed=by_files[0],
+                reloaded=first,
+                declared=by_files[1],
+            )
             store.put("smoke", candidate.name, found)
+            for warning in found.warnings:
+                context.progress.note(f"{candidate.name} differs from the baseline: {warning.detail}")
             if found.passed:
                 compared = _compare(context, baseline, candidate, running, stage)
     if not found.passed:

@@ -142,7 +142,7 @@ class ByteTokenizer:
 
 
 def _render(directory: Path) -> Render:
-    template = _template(directory)
+    template = template_of(directory)
     if template is None:
 
         def refuse(messages: Conversation, *, add_generation_prompt: bool) -> str:  # noqa: ARG001  a Render
@@ -155,7 +155,8 @@ def _render(directory: Path) -> Render:
     return compile_template(template, _special_tokens(directory))
 
 
-def _template(directory: Path) -> str | None:
+def template_of(directory: Path) -> str | None:
+    """The text of the chat template, from whichever file has it; None = none has. Raises UserError."""
     path = directory / "chat_template.jinja"
     if path.exists():
         return path.read_text(encoding="utf-8")

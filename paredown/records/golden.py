@@ -267,11 +267,15 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class Check:
-    """One check of the smoke gate. `passed is None` = could not be made (`detail` says why)."""
+    """One check of the smoke gate. `passed is None` = could not be made (`detail` says why).
+
+    warns: it passes, but differs from the baseline in a way that the user should know (`detail` says how)
+    """
 
     name: str
     passed: bool | None
     detail: str
+    warns: bool = False
 
 
 @dataclass(frozen=True)
@@ -285,3 +289,7 @@ class Smoke:
     @property
     def passed(self) -> bool:
         return not any(check.passed is False for check in self.checks)
+
+    @property
+    def warnings(self) -> tuple[Check, ...]:
+        return tuple(check for check in self.checks if check.warns)

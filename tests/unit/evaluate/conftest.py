@@ -25,10 +25,12 @@ class Toy:
     """Tokens are characters modulo 128. `noise` moves the logits, `scripted` are answers by the last message.
 
     asked: every score request, one list for each call
+    bos: what conversations and texts begin with, where a text wants its special tokens
     """
 
     noise: float = 0.0
     template: bool = True
+    bos: tuple[int, ...] = ()
     scripted: dict[str, str] = field(default_factory=dict)
     context_length: int = 1000
     stop_ids: tuple[int, ...] = (STOP,)
@@ -54,7 +56,8 @@ class Toy:
     def render(self, messages: Sequence[Message]) -> tuple[int, ...]:
         if not self.template:
             return self.ids("".join(message.content for message in messages))
-        return self.ids("".join(f"<{message.role}>{message.content}\n" for message in messages) + "<assistant>")
+        text = "".join(f"<{message.role}>{message.content}\n" for message in messages) + "<assistant>"
+        return (*self.bos, *self.ids(text))
 
     @staticmethod
     def ids(text: str) -> tuple[int, ...]:
@@ -82,7 +85,7 @@ class Toy:
         return tuple(self.render(messages) for messages in conversations)
 
     def encode_texts(self, texts: Sequence[str], *, special_tokens: bool = False) -> tuple[tuple[int, ...], ...]:
-        return tuple(self.ids(text) for text in texts)
+        return tuple((*(self.bos if special_tokens else ()), *self.ids(text)) for text in texts)
 
     def decode(self, ids: Sequence[Sequence[int]]) -> tuple[str, ...]:
         return tuple("".join(map(chr, row)) for row in ids)

@@ -38,7 +38,8 @@ def test_the_same_model_passes_every_check(toy: Make) -> None:
     assert found.passed
     assert found.answers == tuple(SENTENCES.values())
     assert {one.name for one in found.checks} == {
-        *("answers", "coherent", "chat template", "tokenizer", "stop ids", "stops", "changed", "reloads")
+        *("answers", "coherent", "first token", "chat template", "tokenizer", "stop ids", "stops", "lengths"),
+        *("changed", "reloads"),
     }
 
 
@@ -70,6 +71,46 @@ def test_a_template_that_cannot_render_is_named_but_a_dead_engine_is_raised(
     monkeypatch.setattr(engine, "encode", fail(EngineDied("gone")))
     with pytest.raises(EngineDied):
         check(engine, baseline)
+
+
+def test_a_missing_first_token_is_named_and_is_no_lost_template(toy: Make) -> None:
+    found = failed(check(toy(scripted=SENTENCES), reference(toy(scripted=SENTENCES, bos=(5,)))))
+    assert list(found) == ["first token"]
+    assert "The first token is missing (BOS): the baseline begins every conversation with the token 5" in str(found)
+
+
+def test_a_doubled_first_token_is_named(toy: Make) -> None:
+    found = failed(check(toy(scripted=SENTENCES, bos=(5, 5)), reference(toy(scripted=SENTENCES, bos=(5,)))))
+    assert list(found) == ["first token"]
+    assert "one first token too many" in found["first token"]
+
+
+def test_a_first_token_that_only_texts_without_a_template_lost_is_named(toy: Make) -> None:
+    engine = toy(scripted=SENTENCES)
+    baseline = reference(engine)
+    begun = tuple((5, *ids) for ids in baseline.begun_ids)
+    found = failed(check(engine, replace(baseline, begun_ids=begun)))
+    assert "begins every text without a template with the token 5" in found["first token"]
+
+
+def test_a_reference_of_an_older_version_has_no_begun_texts_and_still_serves(toy: Make) -> None:
+    engine = toy(scripted=SENTENCES)
+    assert check(engine, replace(reference(engine), begun_ids=())).passed
+
+
+def test_answers_cut_to_a_quarter_stop_early_and_a_shorter_one_does_not(toy: Make) -> None:
+    baseline = reference(toy(scripted=SENTENCES))
+    cut = {prompt: text[: len(text) // 4] for prompt, text in SENTENCES.items()}
+    assert failed(check(toy(scripted=cut), baseline))["lengths"].startswith("Stops early, which looks faster: 42 tok")
+    assert "lengths" not in failed(check(toy(scripted=SENTENCES | {PROMPTS[0]: "Yes."}), baseline))
+
+
+def test_what_the_files_declare_is_in_the_gate(toy: Make) -> None:
+    engine = toy(scripted=SENTENCES)
+    apart, lost = Check("head", passed=True, detail="", warns=True), Check("vocabulary", passed=False, detail="lost")
+    found = check(engine, reference(engine), declared=(apart, lost))
+    assert failed(found) == {"vocabulary": "lost"}
+    assert [one.name for one in found.warnings] == ["head"]
 
 
 def test_answers_that_loop_where_the_baselines_do_not_fail(toy: Make) -> None:
