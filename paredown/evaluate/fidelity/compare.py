@@ -11,7 +11,7 @@ from paredown.evaluate.fidelity import asking, divergence, summary
 from paredown.evaluate.fidelity.summary import WideRow
 from paredown.hosts.running import RunningEngine
 from paredown.hosts.scoring_client import ScoringClient
-from paredown.records.golden import Fidelity, FidelityFloor, FidelityText, TextFidelity, Truncation
+from paredown.records.golden import Divergence, Fidelity, FidelityFloor, FidelityText, TextFidelity, Truncation
 
 AGREEMENT_K = 10
 FLOOR_TOKENS = 1400
@@ -114,12 +114,13 @@ def _compare_text(text: FidelityText, result: ScoreResult) -> TextFidelity:
     bounds = [divergence.bounds(p, q) for p, q in zip(text.top_logprobs, result.at_logprobs, strict=False)]
     rows = list(zip(result.top_ids, text.top_ids, text.top_logprobs, strict=False))
     same = tuple(divergence.is_top1(own[0], ids, logprobs) for own, ids, logprobs in rows)
+    first = same.index(False) if False in same else None
     return TextFidelity(
         text.id,
         text.slice,
         tuple(both.kl for both in bounds),
         same,
-        same.index(False) if False in same else None,
+        first,
         start=text.start,
         reverse_kl=tuple(both.reverse for both in bounds),
         topk_overlap=tuple(divergence.overlap(own, ids, len(own)) for own, ids, _ in rows),
@@ -128,6 +129,22 @@ def _compare_text(text: FidelityText, result: ScoreResult) -> TextFidelity:
         ),
         parts=text.parts,
         cluster=text.cluster,
+        divergence=None if first is None else _choices(text, result, first),
+    )
+
+
+def _choices(text: FidelityText, result: ScoreResult, index: int) -> Divergence:
+    """What both sides would choose at a compared position, with the log-probabilities that are known."""
+    known = dict(zip(text.top_ids[index], text.top_logprobs[index], strict=True))
+    token = result.top_ids[index][0]
+    return Divergence(
+        index=index,
+        token=token,
+        logprob=result.top_logprobs[index][0],
+        baseline_token=text.top_ids[index][0],
+        baseline_logprob=text.top_logprobs[index][0],
+        candidate_of_baseline=result.at_logprobs[index][0] if result.at_logprobs else None,
+        baseline_of_candidate=known.get(token),
     )
 
 

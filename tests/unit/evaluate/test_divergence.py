@@ -18,7 +18,7 @@ def test_both_tokens_of_the_first_divergence_are_kept_with_the_probabilities_of_
     toy: Callable[..., Any],
 ) -> None:
     baseline, candidate = toy(), toy(noise=2.0)
-    (text,) = fidelity.baseline_texts(baseline, [], PLAIN, top_k=128, complete=baseline.complete)
+    text, *_ = fidelity.baseline_texts(baseline, [], PLAIN, top_k=128, complete=baseline.complete)
     compared = fidelity.compare(candidate, [text], candidate="c", level=ScoringLevel.GIVEN_IDS).texts[0]
     found = compared.divergence
     assert found is not None
@@ -33,7 +33,7 @@ def test_both_tokens_of_the_first_divergence_are_kept_with_the_probabilities_of_
 
 def test_a_token_outside_the_baselines_top_k_has_no_probability_there(toy: Callable[..., Any]) -> None:
     baseline, candidate = toy(), toy(noise=2.0)
-    (text,) = fidelity.baseline_texts(baseline, [], PLAIN, top_k=1, complete=baseline.complete)
+    text, *_ = fidelity.baseline_texts(baseline, [], PLAIN, top_k=1, complete=baseline.complete)
     compared = fidelity.compare(candidate, [text], candidate="c", level=ScoringLevel.OWN_TOP_K).texts[0]
     assert compared.divergence is not None
     assert compared.divergence.baseline_of_candidate is None
