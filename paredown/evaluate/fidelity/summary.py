@@ -147,7 +147,7 @@ def log_perplexity(texts: Sequence[TextFidelity]) -> LogPerplexity:
     clusters = len(set(values.units))
     if values.mean is None:
         return LogPerplexity()
-    difference, error = -values.mean, values.error
+    difference, error = 0.0 - values.mean, values.error
     if error is None:
         return LogPerplexity(difference, None, math.exp(difference), texts=clusters)
     from scipy.special import stdtrit
@@ -192,7 +192,7 @@ def _part(name: str, kind: str, spans: Sequence[_Span]) -> FidelityPart:
         mean_kl_se=kl.error,
         top1_agreement=same.mean,
         top1_se=same.error,
-        log_perplexity_difference=None if change.mean is None else -change.mean,
+        log_perplexity_difference=None if change.mean is None else 0.0 - change.mean,
         log_perplexity_se=change.error,
     )
 
