@@ -17,6 +17,7 @@ VERBS = {
     "capacity": "Find the largest load at which a model or server keeps its targets.",
     "profile": "Find what limits a model here: roofline, operators, a trace.",
     "evaluate": "Score a model on golden prompts.",
+    "golden": "Make a golden set from production logs.",
     "compare": "Judge one model directory against another, slice by slice.",
     "report": "Write the report of a run again (HTML, Markdown, JSON).",
     "verify": "Recompute every figure and the verdict of a run from its record, offline.",
