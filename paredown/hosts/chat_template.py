@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from paredown.errors import UserError
@@ -18,8 +18,17 @@ class Render(Protocol):
     def __call__(self, messages: Conversation, *, add_generation_prompt: bool) -> str: ...
 
 
-def compile_template(template: str, special_tokens: Mapping[str, str]) -> Render:
-    """The template, ready to render. Raises UserError for a template that is not valid."""
+def local_time() -> dt.datetime:
+    return dt.datetime.now().astimezone()
+
+
+def compile_template(
+    template: str, special_tokens: Mapping[str, str], now: Callable[[], dt.datetime] = local_time
+) -> Render:
+    """The template, ready to render. Raises UserError for a template that is not valid.
+
+    now: the clock of templates that write the date into the prompt
+    """
     import jinja2
     import jinja2.ext
     import jinja2.nodes
@@ -40,7 +49,7 @@ def compile_template(template: str, special_tokens: Mapping[str, str]) -> Render
     )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _raise_exception
-    environment.globals["strftime_now"] = _strftime_now
+    environment.globals["strftime_now"] = lambda pattern: now().strftime(pattern)
     try:
         compiled = environment.from_string(template)
     except jinja2.TemplateSyntaxError as error:
@@ -76,7 +85,3 @@ def _raise_exception(message: str) -> None:
     import jinja2
 
     raise jinja2.TemplateError(message)
-
-
-def _strftime_now(pattern: str) -> str:
-    return dt.datetime.now().astimezone().strftime(pattern)

@@ -6,14 +6,15 @@ nothing; anything else with transformers' AutoTokenizer. What is loaded is decid
 
 from __future__ import annotations
 
+import datetime as dt
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from paredown.errors import UserError
-from paredown.hosts.chat_template import Conversation, Render, compile_template
+from paredown.hosts.chat_template import Conversation, Render, compile_template, local_time
 from paredown.hosts.incremental import ByteText, IncrementalText, StreamedText
 
 SLOW_VOCABULARIES = ("tokenizer.model", "spiece.model", "vocab.json", "vocab.txt", "tokenizer_config.json")
@@ -52,7 +53,7 @@ def load(directory: Path) -> LoadedTokenizer:
     """Raises UserError when there is no tokenizer that can be read."""
     return LoadedTokenizer(
         tokenizer=_tokenizer(directory),
-        render=_render(directory),
+        render=render_of(directory),
         context_length=_context_length(directory),
         stop_ids=_stop_ids(directory),
     )
@@ -141,7 +142,8 @@ class ByteTokenizer:
 # ── what the configuration declares ──────────────────────────────────────────────────────────────────────────────
 
 
-def _render(directory: Path) -> Render:
+def render_of(directory: Path, now: Callable[[], dt.datetime] = local_time) -> Render:
+    """The chat template of a directory; one that has none refuses every conversation. `now`: its clock"""
     template = template_of(directory)
     if template is None:
 
@@ -152,7 +154,7 @@ def _render(directory: Path) -> Render:
             )
 
         return refuse
-    return compile_template(template, _special_tokens(directory))
+    return compile_template(template, _special_tokens(directory), now)
 
 
 def template_of(directory: Path) -> str | None:
