@@ -159,8 +159,10 @@ def _cheap_gates(
         return Outcome(candidate.name, "smoke", "; ".join(f"{check.name}: {check.detail}" for check in failed))
     assert compared is not None
     limits = context.spec.fidelity
-    broken = verdict_gates.fidelity(compared, limits.max_mean_kl, limits.min_top1)
-    return Outcome(candidate.name, "fidelity", broken.detail) if broken.passed is False else None
+    judged = verdict_gates.fidelity(compared, limits.max_mean_kl, limits.min_top1)
+    if judged.warns:
+        context.progress.note(f"{candidate.name}: fidelity to the baseline: {judged.detail}")
+    return Outcome(candidate.name, "fidelity", judged.detail) if judged.passed is False else None
 
 
 def _compare(
