@@ -16,7 +16,7 @@ from paredown.records.golden import FidelityText
 
 OnProgress = Callable[[float, str], None]
 MODULE = "paredown.evaluate.worker_sensitivity"
-MOST_TOKENS = 420
+MOST_TOKENS = 320
 POSITIONS_EACH = 32
 TIMEOUT_S = 3600.0
 

@@ -177,4 +177,4 @@ def test_matmul_n_bits_is_read_as_onnx_runtime_computes_it(tmp_path: Path) -> No
         read = dense.weights(folder, "onnx-genai")["model.layers.0.mlp.up_proj.weight"]()
         session = runtime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
         (computed,) = session.run(None, {"A": np.eye(columns, dtype=np.float32)})
-        assert read.T == pytest.approx(computed, abs=1e-4)
+        assert np.abs(read.T - computed).max() < 1e-4
