@@ -186,6 +186,13 @@ def _answered(
     """The baseline's own greedy answers. Raises EngineError when the engine ends."""
     found: list[Frozen] = []
     title = f"Answers of {subject.name} on {subject.engine.name}"
+    done = 0
+
+    def count(_: RequestEvents) -> None:
+        nonlocal done
+        done += 1
+        stage.update(done / len(chosen), f"{done} of {len(chosen)} prompts")
+
     with progress.stage(title, estimate_s=len(chosen) * 1.0) as stage, subject.start() as running:
         for start in range(0, len(chosen), BATCH):
             batch = chosen[start : start + BATCH]
@@ -201,12 +208,12 @@ def _answered(
                 concurrency=CONCURRENCY,
                 ignore_eos=False,
                 timeout_s=TIMEOUT_S,
+                on_done=count,
             )
             if any(one.failure for one in events):
                 running.raise_if_ended()
             for one, answer in zip(batch, events, strict=True):
                 found += _kept(one, answer, ledger)
-            stage.update((start + len(batch)) / len(chosen), f"{start + len(batch)} of {len(chosen)} prompts")
     return found
 
 
