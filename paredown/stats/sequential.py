@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,14 +41,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paredown.stats import power as power_of_tests
-from paredown.stats import tango
+from paredown.stats import spending, tango
+from paredown.stats.spending import NormalWalk, Rule
 
 Floats = NDArray[np.float64]
 
-_TAIL = 1e-11
+LOOKS = 5
+
 _RATES = 46
+_FEW_ITEMS = 200
+_MANY_FLIPS = (0.25, 0.35, 0.5, 0.7, 0.9, 1.0)
+"""With few items the statistic is not normal even where most of them flip."""
 _FIRST_LOOK = 0.3
-_MANY_ITEMS = 1_000
+_MOST_FUTILE = 0.9
+_MOST_ITEMS = 100_000
 _SHIP_SHAPE, _REJECT_SHAPE = 0.0, 1.0
 _FUTILITY_LOSS = 0.02
 
@@ -98,29 +105,111 @@ class Course:
     items: float
 
 
-@functools.lru_cache(maxsize=256)
-def plan(n: int, margin: float, alpha: float, looks: int = 5, power_flip_rate: float = 0.05) -> SequentialPlan:
-    """Place `looks` looks, the first at 30 % of `n` items and the last at all, and compute their levels.
+def plan(
+    n: int, margin: float, alpha: float, looks: int = LOOKS, power_flip_rate: float = 0.05, gates: int = 1
+) -> SequentialPlan:
+    """As `plan_at`, with `looks` looks, the first at 30 % of `n` items and the last at all."""
+    return plan_at(look_sizes(n, looks), margin, alpha, gates, power_flip_rate)
 
-    power_flip_rate: the flips expected of a good candidate, at which the futility rule may cost 2 % of power
+
+@functools.lru_cache(maxsize=1024)
+def plan_at(
+    sizes: tuple[int, ...], margin: float, alpha: float, gates: int = 1, power_flip_rate: float = 0.05
+) -> SequentialPlan:
+    """The levels of looks at the first `sizes` items (rising; the last is all).
+
+    gates: how many gates one run decides on; REJECT is at alpha / gates (the first step of Holm), and all futility
+           rules together cost 2 % of power
+    power_flip_rate: the flips expected of a good candidate, at which the futility rule may cost that power
     Raises ValueError for figures that do not fit.
     """
-    if n < 1 or looks < 1 or not 0.0 < margin < 1.0 or not 0.0 < alpha < 0.5 or not 0.0 < power_flip_rate <= 1.0:
+    if not 0.0 < margin < 1.0 or not 0.0 < alpha < 0.5 or not 0.0 < power_flip_rate <= 1.0 or gates < 1:
         raise ValueError(
-            f"No plan for n = {n}, margin {margin}, alpha {alpha}, looks {looks}, power_flip_rate {power_flip_rate}; "
-            "expected n and looks of 1 or more, a margin and a flip rate between 0 and 1, an alpha below one half."
+            f"No plan for margin {margin}, alpha {alpha}, gates {gates}, power_flip_rate {power_flip_rate}; expected "
+            "a margin and a flip rate between 0 and 1, an alpha below one half, and 1 gate or more."
         )
-    sizes = _sizes(n, looks)
-    at_margin = [(float(f), margin) for f in np.linspace(margin, min(1.0, max(0.20, margin * 1.05)), _RATES)]
-    to_ship = [alpha * _spent_share(size / n, _SHIP_SHAPE) for size in sizes]
-    to_reject = [alpha * _spent_share(size / n, _REJECT_SHAPE) for size in sizes]
-    ship = _levels(sizes, margin, at_margin, to_ship, -1.0, alpha)
-    reject = _levels(sizes, margin, at_margin, to_reject, 1.0, alpha)
-    early = sizes[:-1]
-    lost = [_FUTILITY_LOSS * size / n for size in early]
-    futile = [*_levels(early, margin, [(power_flip_rate, 0.0)], lost, 1.0, 0.9), 0.0]
+    if not sizes or sizes[0] < 1 or any(a >= b for a, b in itertools.pairwise(sizes)):
+        raise ValueError(f"No plan for looks at {sizes} items; expected rising numbers from 1 on.")
+    ship = _levels(sizes, margin, alpha, -1.0)
+    reject = reject_levels(sizes, margin, alpha / gates)
+    futile = _futile_levels(sizes, margin, power_flip_rate, _FUTILITY_LOSS / gates)
     decided = tuple(Look(*each) for each in zip(sizes, ship, reject, futile, strict=True))
     return SequentialPlan(margin, alpha, power_flip_rate, decided)
+
+
+def look_sizes(n: int, looks: int = LOOKS) -> tuple[int, ...]:
+    """Equal steps from 30 % of n items to all; looks that would fall together (few items) are one."""
+    if n < 1 or looks < 1:
+        raise ValueError(f"No plan for n = {n} items and {looks} looks; expected 1 or more of both.")
+    step = (1.0 - _FIRST_LOOK) / max(1, looks - 1)
+    return tuple(sorted({math.ceil(n * (1.0 - step * k) - 1e-9) for k in range(looks)}))
+
+
+@functools.lru_cache(maxsize=1024)
+def reject_levels(sizes: tuple[int, ...], margin: float, alpha: float) -> tuple[float, ...]:
+    """The levels at which the looks reject: a candidate within the margin is rejected with at most `alpha`."""
+    if sizes[-1] <= spending.MANY_ITEMS:
+        return tuple(_levels(sizes, margin, alpha, 1.0))
+    return tuple(_separate_reject_levels(sizes, margin, alpha))
+
+
+def _levels(sizes: tuple[int, ...], margin: float, alpha: float, side: float) -> list[float]:
+    shape = _SHIP_SHAPE if side < 0.0 else _REJECT_SHAPE
+    rates = [float(rate) for rate in np.linspace(margin, min(1.0, max(0.20, margin * 1.05)), _RATES)]
+    if sizes[-1] <= _FEW_ITEMS:
+        rates += [rate for rate in _MANY_FLIPS if rate > rates[-1]]
+    truths = tuple((rate, margin) for rate in rates)
+    spent = tuple(alpha * _spent_share(size / sizes[-1], shape) for size in sizes)
+    return spending.levels(sizes, margin, Rule(truths, spent, side, alpha, any_flips=True))
+
+
+def _separate_reject_levels(sizes: tuple[int, ...], margin: float, alpha: float) -> list[float]:
+    """Each look by itself, exactly; what they stop is added up as if no run stopped twice.
+
+    For many items, where the normal statistic would do but for rare losses, whose number is skewed.
+    """
+    rates, before = (1.0, 1.3, 2.0, 4.0), 0.0
+    found: list[float] = []
+    for n in sizes:
+        spent = alpha * _spent_share(n / sizes[-1], _REJECT_SHAPE)
+        low, high = 0.01 * (spent - before), alpha
+        for _ in range(14):
+            level = math.sqrt(low * high)
+            used = [
+                power_of_tests.reject_probability(n, margin, min(1.0, rate * margin), margin, level) for rate in rates
+            ]
+            low, high = (low, level) if max(used) > spent - before else (level, high)
+        found.append(low)
+        before = spent
+    return found
+
+
+def _futile_levels(sizes: tuple[int, ...], margin: float, flip_rate: float, loss: float) -> list[float]:
+    """As for a normal statistic under no drop; spent evenly, none at the last look."""
+    from scipy.special import ndtr, ndtri
+
+    under, walk, found = _Normalized.of(margin, flip_rate, 0.0), NormalWalk(), []
+    for n in sizes[:-1]:
+        centred = walk.bound(float(n), loss * n / sizes[-1])
+        bound = min(under.width * centred - under.shift * n**0.5, float(ndtri(_MOST_FUTILE)))
+        walk.stop_outside((bound + under.shift * n**0.5) / under.width)
+        found.append(float(ndtr(bound)))
+    return [*found, 0.0]
+
+
+@dataclass(frozen=True)
+class _Normalized:
+    """Tango's statistic under a truth for large n: `shift` × √n + `width` × a standard normal."""
+
+    shift: float
+    width: float
+
+    @staticmethod
+    def of(margin: float, flip_rate: float, drop: float) -> _Normalized:
+        lost, gained = (flip_rate + drop) / 2.0, (flip_rate - drop) / 2.0
+        shift = float(tango.score(lost, gained, 1.0, margin))
+        spread = abs((drop - margin) / shift) if shift else math.sqrt(max(flip_rate - margin * margin, 1e-12))
+        return _Normalized(shift, math.sqrt(max(flip_rate - drop * drop, 1e-12)) / spread)
 
 
 def decide(plan: SequentialPlan, look: int, lost: int, gained: int) -> Stop:
@@ -145,8 +234,13 @@ def is_futile(plan: SequentialPlan, look: int, lost: int, gained: int) -> bool:
 
 def false_ship_rate(plan: SequentialPlan, flip_rate: float, drop: float) -> float:
     """Probability that any look ships, even if whoever runs it goes on against a REJECT or futility (exact)."""
-    (ships,) = _stopped(plan, flip_rate, drop, [lambda at, z: _crosses(z, -1.0, at.ship_level)])
-    return float(np.sum(ships))
+    return false_ship_rates(plan, [(flip_rate, drop)])[0]
+
+
+def false_ship_rates(plan: SequentialPlan, truths: Sequence[tuple[float, float]]) -> list[float]:
+    """As `false_ship_rate`, for many truths (flip rate, drop) in one go."""
+    (ships,) = _stopped(plan, truths, [lambda at, z: _crosses(z, -1.0, at.ship_level)])
+    return [float(each) for each in np.sum(ships, axis=0)]
 
 
 def expected_items(plan: SequentialPlan, flip_rate: float, drop: float, *, futility: bool = False) -> float:
@@ -162,7 +256,7 @@ def course(plan: SequentialPlan, flip_rate: float, drop: float, *, futility: boo
     ]
     if futility:
         rules.append(lambda at, z: _crosses(z, 1.0, at.futile_level))
-    stopped = _stopped(plan, flip_rate, drop, rules)
+    stopped = _stopped(plan, [(flip_rate, drop)], rules)[:, :, 0]
     sizes = np.array([at.n for at in plan.looks], dtype=float)
     ends = np.sum(stopped, axis=1)
     left = max(0.0, 1.0 - float(np.sum(ends)))
@@ -170,27 +264,63 @@ def course(plan: SequentialPlan, flip_rate: float, drop: float, *, futility: boo
     return Course(float(ends[0]), float(ends[1]), float(ends[2]) if futility else 0.0, left, items)
 
 
+@functools.lru_cache(maxsize=64)
 def items_for_margin(
-    margin: float, flip_rate: float, gates: int = 1, alpha: float = 0.05, power: float = 0.80, looks: int = 5
+    margin: float, flip_rate: float, gates: int = 1, alpha: float = 0.05, power: float = 0.80, looks: int = LOOKS
 ) -> int | None:
     """Length of a plan by which a candidate with no true drop ships through all `gates` with joint `power`.
 
-    A few percent too long at most. Takes seconds from 1,500 items on. None when more than 100,000 items would be needed
-    without any early look.
+    With the futility rule obeyed. A few percent too long at most; takes about a second. None when more than 100,000
+    items would be needed.
     """
-    fixed_n = power_of_tests.prompts_for_margin(margin, flip_rate, gates, alpha, power)
-    if fixed_n is None:
-        return None
-    n, each = fixed_n, power ** (1.0 / gates)
-    made = plan(n, margin, alpha, looks, flip_rate)
-    reached = course(made, flip_rate, 0.0).ship
-    if fixed_n > _MANY_ITEMS and 0.5 < reached < each:
-        # Long plans take seconds to compute: first a jump as for a normal statistic tested at the last level.
-        last, now, wanted = (tango.normal_quantile(q) for q in (1.0 - made.looks[-1].ship_level, reached, each))
-        n = max(n, math.floor(0.97 * n * ((last + wanted) / (last + now)) ** 2))
-    while course(plan(n, margin, alpha, looks, flip_rate), flip_rate, 0.0).ship < each:
-        n += max(1, fixed_n // 50)
+    each = power ** (1.0 / gates)
+    n = _items_by_normal(margin, flip_rate, gates, alpha, each, looks)
+    if n is None or n > spending.MANY_ITEMS:
+        return n
+    n = math.floor(0.95 * n)
+    while n <= spending.MANY_ITEMS:
+        if course(plan(n, margin, alpha, looks, flip_rate, gates), flip_rate, 0.0, futility=True).ship >= each:
+            return n
+        n += max(1, n // 40)
     return n
+
+
+def _items_by_normal(margin: float, flip_rate: float, gates: int, alpha: float, each: float, looks: int) -> int | None:
+    """As `items_for_margin`, for a normal statistic: its levels depend on the shares of the items alone."""
+    sizes = look_sizes(_MOST_ITEMS, looks)
+    spent = tuple(alpha * _spent_share(size / sizes[-1], _SHIP_SHAPE) for size in sizes)
+    levels = spending.levels(sizes, margin, Rule((), spent, -1.0, alpha, any_flips=True))
+
+    def reached(n: int) -> float:
+        at = look_sizes(n, looks)
+        if len(at) < len(levels):
+            return 0.0
+        futile = _futile_levels(at, margin, flip_rate, _FUTILITY_LOSS / gates)
+        decided = tuple(Look(*each) for each in zip(at, levels, levels, futile, strict=True))
+        return _ship_chance(SequentialPlan(margin, alpha, flip_rate, decided), flip_rate)
+
+    if reached(_MOST_ITEMS) < each:
+        return None
+    low, high = 1, _MOST_ITEMS
+    while high - low > max(1, high // 200):
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) >= each else (middle, high)
+    return high
+
+
+def _ship_chance(plan: SequentialPlan, flip_rate: float) -> float:
+    """Probability that a candidate without a drop ships, as for a normal statistic; SHIP and futility stop the run."""
+    from scipy.special import ndtri
+
+    under, walk, ships = _Normalized.of(plan.margin, flip_rate, 0.0), NormalWalk(), 0.0
+    for at in plan.looks:
+        moved = under.shift * at.n**0.5
+        low = (float(ndtri(at.ship_level)) - moved) / under.width
+        high = (-float(ndtri(at.futile_level)) - moved) / under.width
+        walk.go_to(float(at.n))
+        ships += walk.below(low)
+        walk.stop_outside(low, max(low, high))
+    return ships
 
 
 _Rule = Callable[[Look, Floats], NDArray[np.bool_]]
@@ -202,12 +332,6 @@ def _crosses(statistic: float | Floats, side: float, level: float) -> NDArray[np
     return np.asarray(-side * np.asarray(statistic) < ndtri(level))
 
 
-def _sizes(n: int, looks: int) -> list[int]:
-    """Equal steps from the first look to n; looks that would fall together (few items) are one."""
-    step = (1.0 - _FIRST_LOOK) / max(1, looks - 1)
-    return sorted({math.ceil(n * (1.0 - step * k) - 1e-9) for k in range(looks)})
-
-
 def _spent_share(time: float, shape: float) -> float:
     """Hwang, Shih and DeCani's family: the share of alpha spent by the time this share of the items is seen.
 
@@ -216,102 +340,17 @@ def _spent_share(time: float, shape: float) -> float:
     return time if shape == 0.0 else float(np.expm1(-shape * time) / np.expm1(-shape))
 
 
-def _stopped(plan: SequentialPlan, flip_rate: float, drop: float, rules: Sequence[_Rule]) -> Floats:
-    """Probability to stop by each rule (rows, earlier rules first) at each look (columns)."""
-    truth = [(flip_rate, drop)]
-    found = np.zeros((len(rules), len(plan.looks)))
-    lost, gained = _counts(plan.n, truth)
+def _stopped(plan: SequentialPlan, truths: Sequence[tuple[float, float]], rules: Sequence[_Rule]) -> Floats:
+    """Probability to stop by each rule (axis 0, earlier rules first) at each look (1) under each truth (2)."""
+    found = np.zeros((len(rules), len(plan.looks), len(truths)))
+    lost, gained = spending.counts(plan.n, truths)
     alive, seen = np.ones((lost.size, gained.size)), 0
     for column, at in enumerate(plan.looks):
-        alive, seen = _advance(alive, lost, gained, seen, at.n), at.n
+        alive, seen = spending.advance(alive, lost, gained, seen, at.n), at.n
         statistic = tango.score(lost, gained, at.n, plan.margin)
-        (chances,) = _chances(lost, gained, at.n, truth)
+        given = spending.chances(lost, gained, at.n, truths)
         for row, rule in enumerate(rules):
             stops = rule(at, statistic)
-            found[row, column] = np.sum((chances * alive)[stops])
+            found[row, column] = [np.sum((chances * alive)[stops]) for chances in given]
             alive[stops] = 0.0
-    return found
-
-
-def _levels(
-    sizes: Sequence[int],
-    margin: float,
-    truths: Sequence[tuple[float, float]],
-    spent: Sequence[float],
-    side: float,
-    most: float,
-) -> list[float]:
-    """Nominal levels (at most `most`) with which, under every truth, the chance to have stopped stays within `spent`.
-
-    side: −1 stops at small values of the statistic (ship), +1 at large ones
-    """
-    from scipy.special import ndtr, ndtri
-
-    if not sizes:
-        return []
-    lost, gained = _counts(sizes[-1], truths)
-    alive, seen = np.ones((lost.size, gained.size)), 0
-    used = np.zeros(len(truths))
-    levels = []
-    for n, allowed in zip(sizes, spent, strict=True):
-        alive, seen = _advance(alive, lost, gained, seen, n), n
-        value = np.where(lost + gained <= n, -side * tango.score(lost, gained, n, margin), np.inf)
-        candidates = np.flatnonzero(value < ndtri(most))
-        candidates = candidates[np.argsort(value.ravel()[candidates], kind="stable")]
-        ordered = np.append(value.ravel()[candidates], ndtri(most))
-        sums = [np.cumsum((chances * alive).ravel()[candidates]) for chances in _chances(lost, gained, n, truths)]
-        kept = min(int(np.searchsorted(s, allowed - u, side="right")) for s, u in zip(sums, used, strict=True))
-        # Cells whose statistics are equal but for rounding stop together or not at all.
-        while 0 < kept < candidates.size and ordered[kept] - ordered[kept - 1] < 1e-9:
-            kept -= 1
-        bound = 0.5 * (ordered[kept - 1] + ordered[kept]) if 0 < kept < candidates.size else ordered[kept]
-        levels.append(float(ndtr(bound)) if kept else 0.0)
-        stops = value < ndtri(levels[-1])
-        used += [float(np.sum((chances * alive)[stops])) for chances in _chances(lost, gained, n, truths)]
-        alive[stops] = 0.0
-    return levels
-
-
-def _counts(n: int, truths: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
-    """The numbers of lost (a column) and gained items (a row) that can occur, but for a tail of 1e-11."""
-    from scipy.stats import binom
-
-    for flip_rate, drop in truths:
-        if not abs(drop) <= flip_rate + 1e-12 or not flip_rate <= 1.0:
-            raise ValueError(f"A drop of {drop} needs at least as many flips; the flip rate is {flip_rate}.")
-    most_lost = max(binom.ppf(1.0 - _TAIL, n, (f + d) / 2.0) for f, d in truths)
-    most_gained = max(binom.ppf(1.0 - _TAIL, n, max(0.0, f - d) / 2.0) for f, d in truths)
-    return np.arange(most_lost + 1.0)[:, None], np.arange(most_gained + 1.0)[None, :]
-
-
-def _advance(alive: Floats, lost: Floats, gained: Floats, seen: int, n: int) -> Floats:
-    """From the chance not to have stopped, given the counts among the first `seen`, to that given those among `n`.
-
-    Given the counts among k items, the k-th was a lost one with probability lost/k and so on, whatever the true rates
-    are: the counts are sufficient. So one recursion holds for all rates, without a power of a rate in it.
-    """
-    if np.all(alive == 1.0):
-        return alive
-    for k in range(seen + 1, n + 1):
-        following = alive * np.maximum(k - lost - gained, 0.0)
-        following[1:] += lost[1:] * alive[:-1]
-        following[:, 1:] += gained[:, 1:] * alive[:, :-1]
-        following /= k
-        alive = following
-    return alive
-
-
-def _chances(lost: Floats, gained: Floats, n: int, truths: Sequence[tuple[float, float]]) -> list[Floats]:
-    """Trinomial probabilities of the counts under each truth."""
-    from scipy.special import gammaln, xlogy
-
-    same = n - lost - gained
-    possible = same >= 0
-    same = np.maximum(same, 0.0)
-    ways = gammaln(n + 1.0) - gammaln(lost + 1.0) - gammaln(gained + 1.0) - gammaln(same + 1.0)
-    found = []
-    for flip_rate, drop in truths:
-        up, down = (flip_rate + drop) / 2.0, max(0.0, flip_rate - drop) / 2.0
-        logs = ways + xlogy(lost, up) + xlogy(gained, down) + xlogy(same, max(0.0, 1.0 - flip_rate))
-        found.append(np.where(possible, np.exp(logs), 0.0))
     return found

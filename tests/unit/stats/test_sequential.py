@@ -111,7 +111,7 @@ def test_the_first_look_ships_a_clean_candidate_rejects_a_broken_one_and_waits_b
 
 def test_a_clearly_good_candidate_saves_forty_percent_of_the_items_on_average(seven_gates):
     fixed = power.prompts_for_margin(0.05, 0.05, gates=7, alpha=ALPHA)
-    assert sequential.course(seven_gates, 0.05, 0.0).ship >= 0.969
+    assert sequential.course(seven_gates, 0.05, 0.0).ship >= 0.968
     items = [sequential.expected_items(seven_gates, 0.05, drop) for drop in (0.0, -0.01)]
     assert np.mean(items) <= 0.6 * fixed
 
@@ -168,3 +168,28 @@ def test_counts_that_do_not_fit_the_look_are_refused(seven_gates):
 def test_a_drop_larger_than_the_flips_is_refused(seven_gates):
     with pytest.raises(ValueError, match="at least as many flips"):
         sequential.expected_items(seven_gates, 0.05, 0.06)
+
+
+@pytest.mark.parametrize(("margin", "n"), [(0.03, 45), (0.05, 118), (0.01, 300)])
+def test_the_rate_is_kept_also_where_most_items_flip(margin, n):
+    plan = sequential.plan(n, margin, ALPHA)
+    truths = [(rate, margin) for rate in (0.3, 0.5, 0.8, 1.0)]
+    assert 0.9 * ALPHA < max(sequential.false_ship_rates(plan, truths)) <= 1.1 * ALPHA
+
+
+def test_a_long_plan_is_made_from_the_normal_statistic_and_rejects_by_exact_levels():
+    plan = sequential.plan(1_600, 0.05, ALPHA)
+    assert 0.7 * ALPHA < sequential.false_ship_rate(plan, 0.06, 0.05) <= ALPHA
+    assert 0.3 * ALPHA < sequential.course(plan, 0.06, 0.05).reject <= ALPHA
+
+
+def test_gates_share_the_level_of_a_rejection_but_not_that_of_a_ship():
+    alone, seven = sequential.plan(100, 0.05, ALPHA), sequential.plan(100, 0.05, ALPHA, gates=7)
+    assert [at.ship_level for at in alone.looks] == [at.ship_level for at in seven.looks]
+    assert sequential.course(seven, 0.07, 0.05).reject <= ALPHA / 7
+
+
+def test_looks_can_be_at_given_sizes_and_only_rising_ones():
+    assert [at.n for at in sequential.plan_at((20, 31, 80), 0.05, ALPHA).looks] == [20, 31, 80]
+    with pytest.raises(ValueError, match="rising numbers"):
+        sequential.plan_at((20, 20, 80), 0.05, ALPHA)
