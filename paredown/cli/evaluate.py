@@ -27,7 +27,16 @@ def command(model: str, as_json: bool, run_dir: Path | None, **flags: object) ->
         return 0
     table(
         ["slice", "score", "guessing", "prompts", "not scored"],
-        [(r.slice, _percent(r.score), _percent(r.chance), str(r.scored), str(r.unscored)) for r in rows],
+        [
+            (
+                r.slice + (f", {r.twins} as choices" if r.twins else ""),
+                _percent(r.score),
+                _percent(r.chance),
+                str(r.scored),
+                str(r.unscored),
+            )
+            for r in rows
+        ],
     )
     return 0
 

@@ -9,6 +9,7 @@ from paredown import registry
 from paredown.errors import RecordError, UserError
 from paredown.evaluate import golden
 from paredown.evaluate.golden import GoldenSet
+from paredown.flow import twinning
 from paredown.flow.context import Prepared
 from paredown.records import codec
 from paredown.records.artifact import Artifact, ModelFacts
@@ -92,7 +93,7 @@ def reload(store: RunStore) -> Prepared:
     split = golden.split(golden_set, spec.seed, spec.screening_fraction, screened=screened_before(store))
     artifact = store.get("artifact", BASELINE, Artifact)
     targets = targets_of(spec)
-    return Prepared(
+    prepared = Prepared(
         facts=store.get("model", "source", ModelFacts),
         artifact=artifact,
         machine=store.get("machine", "host", Machine),
@@ -106,6 +107,7 @@ def reload(store: RunStore) -> Prepared:
         baseline=store.get("candidate", BASELINE, Candidate),
         scorers=spec.scorers,
     )
+    return twinning.from_record(store, prepared) or prepared
 
 
 def _changed(before: dict[str, object], now: dict[str, object]) -> set[str]:

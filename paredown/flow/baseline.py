@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from paredown.errors import BaselineError, EngineError
 from paredown.evaluate import fidelity, smoke
 from paredown.evaluate.smoke import Reference
-from paredown.flow import quality, speed
+from paredown.flow import quality, speed, twinning
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.speed import Trials
 from paredown.hosts.running import RunningEngine
@@ -55,7 +55,15 @@ class Baseline:
     floor: FidelityFloor | None = None
 
 
-def measure(context: RunContext, prepared: Prepared) -> Baseline:
+@dataclass(frozen=True)
+class Measured:
+    """The baseline, and the run's prompts as they are asked from now on (some as choices)."""
+
+    prepared: Prepared
+    baseline: Baseline
+
+
+def measure(context: RunContext, prepared: Prepared) -> Measured:
     """Measure the baseline, or take from the record what is already there. Raises BaselineError when it fails."""
     store, candidate = context.store, prepared.baseline
     store.once("candidate", candidate.name, Candidate, lambda: candidate)
@@ -89,12 +97,13 @@ def _speed(context: RunContext, prepared: Prepared) -> tuple[Trials, Trials]:
     return made[prepared.baseline.name], made[AGAIN]
 
 
-def _quality(context: RunContext, prepared: Prepared, first: Trials, again: Trials) -> Baseline:
+def _quality(context: RunContext, prepared: Prepared, first: Trials, again: Trials) -> Measured:
     """Texts, smoke reference and every golden prompt, on one process; nothing is started when all of it is stored."""
-    found = stored(context.store, prepared, first, again)
-    if found is not None:
-        return found
     store, candidate = context.store, prepared.baseline
+    as_asked = twinning.from_record(store, prepared)
+    found = stored(store, as_asked, first, again) if as_asked is not None else None
+    if as_asked is not None and found is not None:
+        return Measured(as_asked, found)
     items = len(prepared.golden.items) + len(prepared.screening)
     with (
         context.progress.stage(f"Baseline: {items} golden prompts, with A/A control", estimate_s=items * 0.2) as stage,
@@ -103,12 +112,16 @@ def _quality(context: RunContext, prepared: Prepared, first: Trials, again: Tria
         reference = store.once("smoke reference", candidate.name, Reference, lambda: smoke.reference(running))
         texts = store.once("texts", candidate.name, Texts, lambda: _texts(context, prepared, running), bulk=True)
         floor = store.once("fidelity floor", candidate.name, Floor, lambda: _floor(running, texts))
-        screening = quality.evaluate(context, running, candidate, "screening", prepared.screening, stage)
-        confirmation = quality.evaluate(context, running, candidate, "confirmation", prepared.confirmation, stage)
+        if as_asked is None:
+            as_written = quality.evaluate(context, running, candidate, "screening", prepared.screening, stage)
+            as_asked = twinning.decide(context, prepared, as_written)
+        screening = quality.evaluate(context, running, candidate, "screening", as_asked.screening, stage)
+        confirmation = quality.evaluate(context, running, candidate, "confirmation", as_asked.confirmation, stage)
         control = quality.evaluate(
-            context, running, candidate, "control", prepared.screening, stage, quality.CONTROL_POLICY
+            context, running, candidate, "control", as_asked.screening, stage, quality.CONTROL_POLICY
         )
-    return Baseline(first, again, reference, texts.texts, screening, confirmation, control, floor.floor)
+    made = Baseline(first, again, reference, texts.texts, screening, confirmation, control, floor.floor)
+    return Measured(as_asked, made)
 
 
 def _texts(context: RunContext, prepared: Prepared, running: RunningEngine) -> Texts:

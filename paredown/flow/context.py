@@ -10,6 +10,7 @@ from pathlib import Path
 from paredown import environments, registry
 from paredown.evaluate.golden import GoldenSet
 from paredown.evaluate.scoring import Settings
+from paredown.evaluate.twins import Twinned
 from paredown.flow.progress import Progress
 from paredown.hosts import launch
 from paredown.hosts.running import RunningEngine
@@ -65,7 +66,9 @@ class RunContext:
 class Prepared:
     """What is known before anything is measured. The first traffic is the one on which targets are judged.
 
+    golden:  as the user gave it; `screening` and `confirmation` hold its items as they are asked
     scorers: settings of scorers, by name
+    twinned: slices that are asked as choices, once that is decided
     """
 
     facts: ModelFacts
@@ -80,6 +83,7 @@ class Prepared:
     traffics: tuple[Traffic, ...]
     baseline: Candidate
     scorers: Settings = field(default_factory=dict)
+    twinned: Twinned = field(default_factory=Twinned)
 
     def items(self, split: str) -> tuple[GoldenItem, ...]:
         """The items of `screening` or `confirmation`."""

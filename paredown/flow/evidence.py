@@ -10,7 +10,7 @@ from paredown import registry
 from paredown.decide import gates, slices, targets
 from paredown.decide import lengths as length_gate
 from paredown.evaluate import lengths
-from paredown.flow import quality, speed
+from paredown.flow import quality, speed, twinning
 from paredown.flow.baseline import Baseline
 from paredown.flow.context import Prepared
 from paredown.flow.gates import MISSED, PASSED, Outcome
@@ -123,7 +123,7 @@ def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunS
         candidate=planned.name,
         stage=_stage(evidence),
         verdict=verdict,
-        reasons=reasons,
+        reasons=(*reasons, *differences(evidence.smoke)),
         slices=judged,
         targets=results,
         figures=pair.candidate,
@@ -139,7 +139,7 @@ def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunS
 def _slices(evidence: Evidence, prepared: Prepared, baseline: Baseline) -> tuple[SliceVerdict, ...]:
     """On the held-back prompts when they were spent on this candidate, else on those that choose."""
     if evidence.confirmation is not None and evidence.confirmed is not None:
-        return slices.judge(
+        judged = slices.judge(
             baseline.confirmation,
             evidence.confirmation,
             prepared.confirmation,
@@ -148,10 +148,12 @@ def _slices(evidence: Evidence, prepared: Prepared, baseline: Baseline) -> tuple
             chance=chance,
             next_alpha=evidence.confirmed.next_alpha,
         )
+        return twinning.told(judged, prepared.confirmation, prepared.margins, prepared.twinned)
     if evidence.screening is not None:
-        return slices.judge(
+        judged = slices.judge(
             baseline.screening, evidence.screening, prepared.screening, prepared.margins, alpha=0.05, chance=chance
         )
+        return twinning.told(judged, prepared.screening, prepared.margins, prepared.twinned)
     return ()
 
 
@@ -190,6 +192,11 @@ def _stage(evidence: Evidence) -> str:
     if evidence.outcome is not None and evidence.outcome.stage not in (PASSED, MISSED):
         return evidence.outcome.stage
     return "screening" if evidence.screening is not None else "speed"
+
+
+def differences(found: Smoke | None) -> tuple[str, ...]:
+    """What the files of a candidate declare otherwise than the baseline's: the first thing to look at."""
+    return tuple(f"Differs from the baseline: {warning.detail}" for warning in found.warnings) if found else ()
 
 
 def chance(item: GoldenItem) -> float | None:

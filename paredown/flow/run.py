@@ -50,7 +50,8 @@ def run(spec: RunSpec, run_dir: Path | None, progress: Progress, command: str = 
         context = RunContext(spec, directory, cache, store, progress, deadline_s)
         _tell_what_is_there(context)
         prepared = prepare.prepare(context, requested)
-        base = baselines.measure(context, prepared)
+        measured = baselines.measure(context, prepared)
+        prepared, base = measured.prepared, measured.baseline
         for placement in bottleneck.placements(prepared, prepared.baseline, base.trials):
             progress.note(placement.sentence)
         plan = _plan(context, prepared)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from paredown import registry
 from paredown.decide import gates as verdict_gates
@@ -13,32 +15,62 @@ from paredown.decide import lengths as length_gate
 from paredown.decide import slices
 from paredown.environments.installed import missing
 from paredown.errors import UserError
-from paredown.evaluate import fidelity, lengths, smoke
+from paredown.evaluate import fidelity, lengths, scoring, smoke, smoke_declared, twins
 from paredown.evaluate.answers import BatchPolicy
-from paredown.flow import evidence, prepare, quality, record_place
+from paredown.evaluate.smoke import Reference
+from paredown.evaluate.twins import Twinned
+from paredown.flow import evidence, prepare, quality, record_place, twinning
 from paredown.flow.baseline import FURTHEST_POSITION
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
 from paredown.models import artifact as artifacts
 from paredown.models import checks, formats
+from paredown.records import codec
 from paredown.records.candidate import Candidate, Rung
-from paredown.records.golden import Check, Evaluation, Fidelity, Smoke
+from paredown.records.figure import Options
+from paredown.records.golden import (
+    Check,
+    Evaluation,
+    Fidelity,
+    FidelityFloor,
+    FidelityText,
+    GoldenItem,
+    Smoke,
+)
 from paredown.records.lengths import LengthRatio
 from paredown.records.verdict import SliceVerdict, Verdict
 from paredown.spec.schema import RunSpec, default_cache
 
 ALPHA = 0.05
+MOST_REASONS = 5
 
 
 @dataclass(frozen=True)
 class SliceScore:
-    """Mean score of one slice; `unscored` items are not in it."""
+    """Mean score of one slice; `unscored` items are not in it.
+
+    twins: how many of its items are asked as choices; such a row comes after that of the items as they are written
+    """
 
     slice: str
     score: float | None
     scored: int
     unscored: int
     chance: float | None
+    twins: int = 0
+
+
+@dataclass(frozen=True)
+class AsAsked:
+    """A model's answers to all prompts as they are written, and to the same with twins where it is asked as choices.
+
+    items: of `evaluation`, which is `as_written` when no slice is asked as choices
+    """
+
+    items: tuple[GoldenItem, ...]
+    twinned: Twinned
+    as_written: Evaluation
+    evaluation: Evaluation
 
 
 @dataclass(frozen=True)
@@ -56,68 +88,134 @@ class Comparison:
 
 
 def evaluate(spec: RunSpec, run_dir: Path | None, progress: Progress) -> tuple[SliceScore, ...]:
-    """Scores on every golden prompt, slice by slice."""
+    """Scores on every golden prompt, slice by slice; once more as choices where the model writes too few right."""
     with opened(spec, run_dir, progress) as context:
         prepared = prepare.prepare(context, prepare.check(spec, context.cache, progress))
-        made = _evaluate(context, prepared, prepared.baseline)
-        return slice_scores(prepared, made)
+        asked = _evaluate_as_asked(context, prepared, prepared.baseline)
+        _say_what_was_found(context, prepared.golden.items, asked.as_written)
+        return slice_scores(prepared.golden.items, asked)
 
 
-def slice_scores(prepared: Prepared, made: Evaluation) -> tuple[SliceScore, ...]:
-    """Mean score of each slice, with what guessing would give."""
-    values = {score.item: score.value for score in made.scores}
+def slice_scores(items: Sequence[GoldenItem], asked: AsAsked) -> tuple[SliceScore, ...]:
+    """Mean score of each slice, with what guessing would give; behind it the same with twins where they are used."""
     rows = []
-    for name in prepared.golden.slices:
-        items = [item for item in prepared.golden.items if item.slice == name]
-        scored = [value for item in items if (value := values.get(item.id)) is not None]
-        levels = [level for item in items if (level := evidence.chance(item)) is not None]
-        rows.append(
-            SliceScore(
-                name,
-                sum(scored) / len(scored) if scored else None,
-                len(scored),
-                len(items) - len(scored),
-                sum(levels) / len(levels) if levels else None,
-            )
-        )
+    for name in sorted({item.slice for item in items}):
+        rows.append(_slice_score(name, items, asked.as_written))
+        if name in asked.twinned.names:
+            row = _slice_score(name, asked.items, asked.evaluation)
+            rows.append(replace(row, twins=twins.count([i for i in asked.items if i.slice == name], asked.twinned)))
     return tuple(rows)
 
 
+def _slice_score(name: str, all_items: Sequence[GoldenItem], made: Evaluation) -> SliceScore:
+    values = {score.item: score.value for score in made.scores}
+    items = [item for item in all_items if item.slice == name]
+    scored = [value for item in items if (value := values.get(item.id)) is not None]
+    levels = [level for item in items if (level := evidence.chance(item)) is not None]
+    return SliceScore(
+        name,
+        sum(scored) / len(scored) if scored else None,
+        len(scored),
+        len(items) - len(scored),
+        sum(levels) / len(levels) if levels else None,
+    )
+
+
+def _say_what_was_found(context: RunContext, items: Sequence[GoldenItem], made: Evaluation) -> None:
+    """What scorers say on all their scores, and why prompts have none."""
+    note = context.progress.note
+    for sentence in scoring.summaries(items, made.scores).values():
+        note(sentence)
+    whys = Counter(score.why for score in made.scores if score.value is None)
+    for why, count in whys.most_common(MOST_REASONS):
+        note(f"{count} prompts were not scored: {why}" if count > 1 else f"1 prompt was not scored: {why}")
+
+
 def compare(spec: RunSpec, other: Path, run_dir: Path | None, progress: Progress) -> Comparison:
-    """Judge the model in `other` by the model of the spec: smoke, fidelity, then every golden prompt in pairs."""
+    """Judge the model in `other` by the model of the spec; what is known of that one from `run_dir` is not repeated."""
     with opened(spec, run_dir, progress) as context:
         prepared = prepare.prepare(context, prepare.check(spec, context.cache, progress))
-        candidate = candidate_of(context, prepared, other)
-        base = prepared.baseline
-        with progress.stage("Baseline: answers and texts"), context.starter(base)() as running:
-            reference = smoke.reference(running)
-            prompts = fidelity.choose_prompts(prepared.golden.items)
+        return judge(context, prepared, candidate_of(context, prepared, other))
+
+
+def judge(
+    context: RunContext, prepared: Prepared, candidate: Candidate, policy: BatchPolicy = quality.POLICY
+) -> Comparison:
+    """Smoke, then fidelity, then every golden prompt in pairs; a gate that fails ends it.
+
+    policy: how the candidate's prompts are batched; the baseline's are batched as usual
+    """
+    smoked, compared, broken = _cheap_gates(context, prepared, candidate)
+    if not smoked.passed or broken.passed is False:
+        failed = [f"{c.name}: {c.detail}" for c in (*smoked.checks, broken) if c.passed is False]
+        return Comparison(smoked, compared, (), Verdict.REJECT, (*failed, *evidence.differences(smoked)))
+    asked = _evaluate_as_asked(context, prepared, prepared.baseline)
+    before, after = asked.evaluation, _evaluate(context, asked.items, candidate, policy)
+    judged = slices.judge(before, after, asked.items, prepared.margins, alpha=ALPHA, chance=evidence.chance)
+    judged = twinning.told(judged, asked.items, prepared.margins, asked.twinned)
+    written = lengths.compare(before, after, asked.items)
+    combined = length_gate.decide(verdict_gates.combine(judged), length_gate.judge(written, context.spec.lengths))
+    reasons = (*combined.reasons, *evidence.differences(smoked))
+    return Comparison(smoked, compared, judged, combined.verdict, reasons, before, after, written)
+
+
+@dataclass(frozen=True)
+class BaselineSide:
+    """What the cheap gates compare with; kept in the record, so that further candidates do not measure it again."""
+
+    reference: Reference
+    texts: tuple[FidelityText, ...]
+    floor: FidelityFloor | None
+
+
+def _baseline_side(context: RunContext, prepared: Prepared) -> BaselineSide:
+    prompts = fidelity.choose_prompts(prepared.golden.items)
+    key = codec.digest([prepared.baseline.digest(), [quality.item_digest(item) for item in prompts]])
+
+    def measure() -> BaselineSide:
+        with context.progress.stage("Baseline: answers and texts"), context.starter(prepared.baseline)() as running:
             texts = fidelity.baseline_texts(
-                running, prompts, fidelity.plain_texts(), furthest=FURTHEST_POSITION, seed=spec.seed
+                running, prompts, fidelity.plain_texts(), furthest=FURTHEST_POSITION, seed=context.spec.seed
             )
-            floor = fidelity.noise_floor(running, texts)
-        level = registry.engine(candidate.engine).scoring
-        with progress.stage("Candidate: smoke and fidelity"):
-            with context.starter(candidate)() as running:
-                first = smoke.answer(running, smoke.limits(reference))
-            with context.starter(candidate)() as running:
-                changed = Check("changed", None, "two directories were given: nothing is claimed")
-                smoked = smoke.check(running, reference, candidate=candidate.name, changed=changed, reloaded=first)
-                compared = fidelity.compare(running, texts, candidate=candidate.name, level=level, floor=floor)
-        limits = spec.fidelity
-        broken = verdict_gates.fidelity(compared, limits.max_mean_kl, limits.min_top1)
-        if not smoked.passed or broken.passed is False:
-            failed = [f"{c.name}: {c.detail}" for c in (*smoked.checks, broken) if c.passed is False]
-            return Comparison(smoked, compared, (), Verdict.REJECT, tuple(failed))
-        before, after = _evaluate(context, prepared, base), _evaluate(context, prepared, candidate)
-    judged = slices.judge(before, after, prepared.golden.items, prepared.margins, alpha=ALPHA, chance=evidence.chance)
-    written = lengths.compare(before, after, prepared.golden.items)
-    combined = length_gate.decide(verdict_gates.combine(judged), length_gate.judge(written, spec.lengths))
-    return Comparison(smoked, compared, judged, combined.verdict, combined.reasons, before, after, written)
+            return BaselineSide(smoke.reference(running), texts, fidelity.noise_floor(running, texts))
+
+    return context.store.once("baseline side", key, BaselineSide, measure, bulk=True)
 
 
-def candidate_of(context: RunContext, prepared: Prepared, directory: Path) -> Candidate:
-    """A model directory on the engine that opens its format, the reference engine first. Raises UserError."""
+class _Cheap(NamedTuple):
+    smoke: Smoke
+    fidelity: Fidelity | None
+    broken: Check
+
+
+def _cheap_gates(context: RunContext, prepared: Prepared, candidate: Candidate) -> _Cheap:
+    """Smoke, then fidelity, unless smoke has failed. Two starts, so that reloading is seen to change nothing."""
+    base = _baseline_side(context, prepared)
+    declared = smoke_declared.check(prepared.artifact.path, candidate.main.path)
+    level, limits = registry.engine(candidate.engine).scoring, context.spec.fidelity
+    with context.progress.stage("Candidate: smoke and fidelity"):
+        with context.starter(candidate)() as running:
+            first = smoke.answer(running, smoke.limits(base.reference))
+        with context.starter(candidate)() as running:
+            smoked = smoke.check(
+                running,
+                base.reference,
+                candidate=candidate.name,
+                changed=Check("changed", None, "two directories were given: nothing is claimed"),
+                reloaded=first,
+                declared=declared,
+            )
+            if not smoked.passed:
+                return _Cheap(smoked, None, Check("fidelity", None, "not measured: the smoke gate has failed"))
+            compared = fidelity.compare(running, base.texts, candidate=candidate.name, level=level, floor=base.floor)
+    return _Cheap(smoked, compared, verdict_gates.fidelity(compared, limits.max_mean_kl, limits.min_top1))
+
+
+def candidate_of(context: RunContext, prepared: Prepared, directory: Path, wanted: Options | None = None) -> Candidate:
+    """A model directory on the engine that opens its format, the reference engine first. Raises UserError.
+
+    wanted: options of that engine, beside its usual ones
+    """
     if not directory.is_dir():
         raise UserError(f"{directory} is no directory. Give the directory of the model to be judged.")
     format_name = formats.detect(directory)
@@ -132,7 +230,7 @@ def candidate_of(context: RunContext, prepared: Prepared, directory: Path) -> Ca
     if not opening:
         raise UserError(f"No engine that is installed opens the format {format_name!r} of {directory}.")
     engine = min(opening, key=lambda e: not e.baseline)
-    return prepare.resolved("candidate", Rung.LOSSLESS, engine, {"main": made}, prepared.machine, {})
+    return prepare.resolved("candidate", Rung.LOSSLESS, engine, {"main": made}, prepared.machine, wanted or {})
 
 
 @contextmanager
@@ -142,8 +240,23 @@ def opened(spec: RunSpec, run_dir: Path | None, progress: Progress) -> Iterator[
         yield RunContext(spec, store.directory, (spec.cache or default_cache()).resolve(), store, progress)
 
 
-def _evaluate(context: RunContext, prepared: Prepared, candidate: Candidate) -> Evaluation:
+def _evaluate_as_asked(context: RunContext, prepared: Prepared, candidate: Candidate) -> AsAsked:
+    """All prompts as they are written; then those slices as choices of which the model writes too few right."""
     items = prepared.golden.items
     title = f"{candidate.name}: {len(items)} golden prompts on {candidate.engine}"
     with context.progress.stage(title) as stage, context.starter(candidate)() as running:
-        return quality.evaluate(context, running, candidate, "all", items, stage, BatchPolicy())
+        as_written = quality.evaluate(context, running, candidate, "all", items, stage)
+        twinned = twins.decide(items, as_written.scores)
+        asked = twins.replaced(items, twinned)
+        for sentence in twins.sentences(asked, twinned):
+            context.progress.note(sentence)
+        made = quality.evaluate(context, running, candidate, "all", asked, stage)
+    return AsAsked(asked, twinned, as_written, made)
+
+
+def _evaluate(
+    context: RunContext, items: Sequence[GoldenItem], candidate: Candidate, policy: BatchPolicy
+) -> Evaluation:
+    title = f"{candidate.name}: {len(items)} golden prompts on {candidate.engine}"
+    with context.progress.stage(title) as stage, context.starter(candidate)() as running:
+        return quality.evaluate(context, running, candidate, "all", items, stage, policy)

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from paredown.errors import RecordError
-from paredown.evaluate import scoring
+from paredown.evaluate import scoring, twins
+from paredown.evaluate.fidelity import summary
 from paredown.flow import asked, conclude
 from paredown.records import codec
-from paredown.records.golden import Evaluation, GoldenItem
+from paredown.records.golden import Evaluation, Fidelity, GoldenItem
 from paredown.records.verdict import CandidateVerdict, Decision
 from paredown.store.run_store import RunStore
 
@@ -41,7 +42,8 @@ def verify(directory: Path, digest: str | None = None) -> Verified:
         if digest is not None:
             _check_published(store, digest)
         prepared, spec = asked.reload(store), asked.spec_of(store)
-        _check_scores(store, prepared.golden.items)
+        _check_scores(store, twins.with_twins(prepared.golden.items, prepared.twinned))
+        _check_fidelity(store)
         found = conclude.conclude(store, prepared, spec)
         for verdict in found.verdicts:
             _compare(store.get("verdict", verdict.candidate, CandidateVerdict), verdict, f"verdict {verdict.candidate}")
@@ -66,6 +68,13 @@ def _check_scores(store: RunStore, items: tuple[GoldenItem, ...]) -> None:
         if len(asked_items) == len(stored.answers):
             again = scoring.score_again(asked_items, stored.answers, stored.scores)
             _compare(stored.scores, again, f"scores {entry.key}")
+
+
+def _check_fidelity(store: RunStore) -> None:
+    """Every mean, tail and part again from the values at each position."""
+    for entry in store.entries("fidelity"):
+        stored = codec.loads(Fidelity, store.body(entry))
+        _compare(stored, summary.again(stored), f"fidelity {entry.key}")
 
 
 def _compare(stored: object, computed: object, what: str) -> None:

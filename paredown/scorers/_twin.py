@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from paredown.records.golden import GoldenItem
 
 SCORER = "likelihood"
+SUFFIX = "~twin"
 MOST_WRONG = 5
+NORMALIZE = "tokens"
 
 
 def make(item: GoldenItem, right: str, wrong: Iterable[str], *, normalize: str = "none") -> GoldenItem | None:
@@ -23,7 +25,7 @@ def make(item: GoldenItem, right: str, wrong: Iterable[str], *, normalize: str =
     choices = sorted([right, *others], key=lambda text: hashlib.sha256(f"{item.id}\n{text}".encode()).digest())
     return dataclasses.replace(
         item,
-        id=f"{item.id}~twin",
+        id=f"{item.id}{SUFFIX}",
         scorer=SCORER,
         choices=tuple(choices),
         answer=str(choices.index(right)),

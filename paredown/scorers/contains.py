@@ -4,13 +4,15 @@
 a list of texts (JSON), and at least one list is given; `answer` is left out. Compared after Unicode NFKC, case folding
 and collapsing of white space, as whole words where the script puts spaces between words ("cat" is not in "catalog").
 An empty answer is always wrong: nothing was said, so nothing was avoided.
+
+It has a twin where texts are wanted and others forbidden: the wanted ones beside each that is forbidden.
 """
 
 from __future__ import annotations
 
 from paredown.contracts import Scorer, ScoringLevel
 from paredown.records.golden import Answer, GoldenItem, Score
-from paredown.scorers import _text
+from paredown.scorers import _text, _twin
 
 LISTS = ("all", "any", "none")
 
@@ -40,6 +42,11 @@ def _fault(item: GoldenItem, text: str) -> str:
 
 def _stands_in(text: str, wanted: str) -> bool:
     return _text.count_words(text, _text.folded(wanted)) > 0
+
+
+def twin(item: GoldenItem) -> GoldenItem | None:
+    wanted = [*_text.texts(item, "all"), *_text.texts(item, "any")[:1]]
+    return _twin.make(item, ", ".join(wanted), _text.texts(item, "none"))
 
 
 def chance(item: GoldenItem) -> float | None:
@@ -72,5 +79,6 @@ SCORER = Scorer(
     score=score,
     chance=chance,
     check=check,
+    twin=twin,
     needs_answer=False,
 )

@@ -4,17 +4,22 @@
 `arguments.mode`: `exact` (the whole text, the default), `first_line` (the first line that is not empty), `contains`
 (a right answer stands somewhere in the text, as whole words where the script puts spaces between words).
 Normalized: Unicode NFKC, case folded, white space collapsed, punctuation and symbols at both ends taken away.
+
+Its twin puts the (first) right answer beside near numbers where it is a number, the opposite of yes, no, true and
+false, or else words of the question; a question of one word has no twin.
 """
 
 from __future__ import annotations
 
 import json
 import unicodedata
+from decimal import Decimal, InvalidOperation
 
 from paredown.contracts import Scorer, ScoringLevel
 from paredown.records.golden import Answer, GoldenItem, Score
-from paredown.scorers import _text
+from paredown.scorers import _text, _twin, _wrong
 
+OPPOSITES = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 MODES = ("exact", "first_line", "contains")
 
 
@@ -54,6 +59,30 @@ def _is_edge(character: str) -> bool:
     return character == " " or unicodedata.category(character)[0] in "PS"
 
 
+def twin(item: GoldenItem) -> GoldenItem | None:
+    rights = _right_answers(item.answer)
+    known = {_normalized(right) for right in rights}
+    wrong = [text for text in _others(item, rights) if _normalized(text) not in known]
+    return _twin.make(item, _ended(rights[0]), [_ended(text) for text in wrong[:3]])
+
+
+def _ended(text: str) -> str:
+    """With a full stop, which tells the model that nothing follows; it does not count when texts are compared."""
+    return f"{text}." if text[-1:].isalnum() else text
+
+
+def _others(item: GoldenItem, rights: list[str]) -> list[str]:
+    right = rights[0].strip()
+    opposite = OPPOSITES.get(right.casefold())
+    if opposite:
+        return [opposite.capitalize() if right[0].isupper() else opposite]
+    try:
+        number = Decimal(right)
+    except InvalidOperation:
+        return _wrong.words(item, rights)
+    return [f"{other:f}" for other in _wrong.numbers(number)] if number.is_finite() else []
+
+
 def chance(_: GoldenItem) -> float | None:
     """0: a text drawn at random is never right."""
     return 0.0
@@ -76,4 +105,5 @@ SCORER = Scorer(
     score=score,
     chance=chance,
     check=check,
+    twin=twin,
 )

@@ -4,17 +4,20 @@
 so that nothing asked for goes unchecked. `answer`: left out, or a JSON value; the keys of an object must then hold
 these values (further keys are the schema's affair), anything else must be equal.
 `arguments.strict`: true when the whole text must be JSON; else a fenced block or the first JSON value in it will do.
+
+It has a twin where `answer` is given: that value beside one with another value, another type and a missing key.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from paredown.contracts import Scorer, ScoringLevel
 from paredown.records.golden import Answer, GoldenItem, Score
+from paredown.scorers import _twin, _wrong
 
 KEYWORDS = {
     *("type", "required", "properties", "additionalProperties", "items", "enum", "const"),
@@ -137,6 +140,28 @@ def _holds(value: Any, wanted: Any) -> bool:
     return _same(value, wanted)
 
 
+def twin(item: GoldenItem) -> GoldenItem | None:
+    """None where only a form is asked for, or where the wrong values would be right by the schema and `answer`."""
+    if not item.answer:
+        return None
+    right = json.loads(item.answer)
+    texts = [json.dumps(value, ensure_ascii=False) for value in (right, *_wrong_values(item, right))]
+    wrong = [text for text in texts[1:] if score(item, Answer(item.id, text)).value == 0.0]
+    return _twin.make(item, texts[0], wrong, normalize=_twin.NORMALIZE)
+
+
+def _wrong_values(item: GoldenItem, right: Any) -> Iterator[Any]:
+    if not isinstance(right, dict):
+        yield from (_wrong.value(item, right, "$"), _wrong.of_other_type(right))
+        return
+    for key, value in right.items():
+        if (other := _wrong.value(item, value, key)) is not None:
+            yield {**right, key: other}
+    for key, value in list(right.items())[:1]:
+        yield {**right, key: _wrong.of_other_type(value)}
+        yield {other: inner for other, inner in right.items() if other != key}
+
+
 def chance(_: GoldenItem) -> float | None:
     """0: a text drawn at random is not JSON."""
     return 0.0
@@ -184,5 +209,6 @@ SCORER = Scorer(
     score=score,
     chance=chance,
     check=check,
+    twin=twin,
     needs_answer=False,
 )

@@ -70,7 +70,7 @@ def check(item: GoldenItem) -> None:
     if not _text.folded(item.answer):
         raise ValueError("field 'answer' is empty; expected the word that is to be found")
     if not isinstance(item.arguments.get("lead", ""), str):
-        raise ValueError(f"field 'arguments.lead' is {item.arguments['lead']!r}; expected a text")
+        raise ValueError(f"field 'arguments.lead' is {item.arguments['lead']!r}; expected a text")  # noqa: TRY004 check() raises ValueError
     haystack = _text.folded("\n".join(message.content for message in item.messages))
     for name, word in (("answer", item.answer), *(("arguments.others", other) for other in others)):
         if not _stands_in(haystack, word):

@@ -3,6 +3,9 @@
 `answer`: a number. `arguments.which`: `last` (default) or `first`; `arguments.tolerance`: largest absolute difference
 (default 0); `arguments.decimal`: `.` (default) or `,`, which decides `1.234` and `1,234` alone; everywhere else the
 separators explain themselves (`1,234.5`, `1.234,5`, `1 234,5`, `1'234`, `3,5`; `1,2,3` is three numbers).
+
+Its twin puts the number beside near ones, each as `The answer is 7.`: what a model makes of the question without
+thinking aloud.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 
 from paredown.contracts import Scorer, ScoringLevel
 from paredown.records.golden import Answer, GoldenItem, Score
+from paredown.scorers import _twin, _wrong
 
 GROUP_MARKS = " '’_\u00a0\u202f"
 RUN = re.compile(
@@ -55,8 +59,17 @@ def _values(run: str, decimal: str) -> list[Decimal]:
 
 
 def _decimal(whole: str, fraction: str, exponent: str) -> Decimal:
-    number = Decimal(f"{whole}.{fraction or 0}")
+    number = Decimal(f"{whole}.{fraction}" if fraction else whole)
     return number.scaleb(int(exponent)) if exponent else number
+
+
+def twin(item: GoldenItem) -> GoldenItem | None:
+    decimal = str(item.arguments.get("decimal", "."))
+    (right,) = _numbers(item.answer, decimal)
+    tolerance = Decimal(str(item.arguments.get("tolerance", 0)))
+    written = [f"{number:f}".replace(".", decimal) for number in (right, *_wrong.numbers(right, tolerance))]
+    texts = [f"The answer is {number}." for number in written]
+    return _twin.make(item, texts[0], texts[1:])
 
 
 def chance(_: GoldenItem) -> float | None:
@@ -91,4 +104,5 @@ SCORER = Scorer(
     score=score,
     chance=chance,
     check=check,
+    twin=twin,
 )

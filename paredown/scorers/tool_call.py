@@ -6,6 +6,9 @@ A call is a JSON object with `name` and `arguments` (or `parameters`; also insid
 a string, as OpenAI writes them), anywhere in the text: bare, in a fenced block, in <tool_call> tags, in a list.
 Values compare as JSON: "5" is not 5, true is not 1, 5.0 is 5; missing and further arguments are wrong. Exactly one call
 must be made.
+
+Its twin puts the right call beside those with the name of another tool, another value, another type and a missing
+argument, and beside words without a call; where no call is right, words beside calls of the tools that are listed.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from typing import Any
 
 from paredown.contracts import Scorer, ScoringLevel
 from paredown.records.golden import Answer, GoldenItem, Score
+from paredown.scorers import _twin, _wrong
 
+WORDS_WITHOUT_CALL = "None of the tools can do that, so I call none."
 NO_CALL = "none"
 TAG = "<tool_call>"
 
@@ -109,6 +114,44 @@ def _right(answer: str) -> list[Call]:
     return [call for call in calls if call is not None]
 
 
+def twin(item: GoldenItem) -> GoldenItem | None:
+    """The right call, or words where none is right, among wrong ones. No twin where no tool can be told."""
+    if item.answer.strip() == NO_CALL:
+        calls = [
+            Call(tool.name, {key: _wrong.filled(item, tool.parameters.get(key), key) for key in tool.required})
+            for tool in _wrong.tools(item)
+        ]
+        # By whole probability: which of the two the model would sooner write. By token the call would always win, as
+        # most of its tokens repeat the list of tools.
+        return _twin.make(item, WORDS_WITHOUT_CALL, [_written(call) for call in calls])
+    rights = _right(item.answer)
+    folded = item.arguments.get("strings") == "folded"
+    wrong = [call for call in _wrong_calls(item, rights[0]) if all(_difference(call, r, folded=folded) for r in rights)]
+    texts = [*map(_written, wrong), WORDS_WITHOUT_CALL]
+    return _twin.make(item, _written(rights[0]), texts, normalize=_twin.NORMALIZE)
+
+
+def _wrong_calls(item: GoldenItem, right: Call) -> Iterator[Call]:
+    """One call for each kind of mistake; the argument that is wrong is the first that can be."""
+    yield Call(_wrong.name(right.name, [tool.name for tool in _wrong.tools(item)]), right.arguments)
+    given = dict(right.arguments)
+    for key, value in given.items():
+        other = _wrong.value(item, value, key)
+        if other is not None:
+            yield Call(right.name, {**given, key: other})
+            break
+    for key, value in given.items():
+        yield Call(right.name, {**given, key: _wrong.of_other_type(value)})
+        break
+    for key in reversed(given):
+        yield Call(right.name, {other: value for other, value in given.items() if other != key})
+        break
+
+
+def _written(call: Call) -> str:
+    return json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False)
+
+
 def chance(item: GoldenItem) -> float | None:
     """0 for a call; unknown where no call is right, because a model that never calls anything is always right there."""
     return None if item.answer.strip() == NO_CALL else 0.0
@@ -136,4 +179,5 @@ SCORER = Scorer(
     score=score,
     chance=chance,
     check=check,
+    twin=twin,
 )

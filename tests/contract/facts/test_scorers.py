@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from paredown import registry
@@ -21,6 +23,10 @@ ITEMS = {
         Answer("i", choice_logprobs=(0.0,), choice_tokens=(2,)),
     ),
     "judge": (GoldenItem("i", "s", "judge", QUESTION, "Four."), Answer("i", "Four.")),
+    "code": (
+        GoldenItem("i", "s", "code", QUESTION, "", arguments={"tests": "assert add(2, 2) == 4", "entry_point": "add"}),
+        Answer("i", "def add(a, b):\n    return a + b"),
+    ),
     "exact_match": (GoldenItem("i", "s", "exact_match", QUESTION, "four"), Answer("i", "Four.")),
     "number": (GoldenItem("i", "s", "number", QUESTION, "4"), Answer("i", "It is 4.")),
     "json_output": (GoldenItem("i", "s", "json_output", QUESTION, '{"sum": 4}'), Answer("i", '{"sum": 4}')),
@@ -97,6 +103,29 @@ def test_the_same_answer_scores_the_same_and_can_be_kept(scorer: Scorer) -> None
 def test_chance_is_a_share_or_unknown(scorer: Scorer) -> None:
     chance = scorer.chance(ITEMS[scorer.name][0])
     assert chance is None or 0.0 <= chance < 1.0
+
+
+def test_a_twin_asks_the_same_and_its_right_choice_alone_is_right_by_its_own_scorer(scorer: Scorer) -> None:
+    item, _ = ITEMS[scorer.name]
+    twin = scorer.twin(item)
+    if twin is None:
+        return
+    assert (twin.id, twin.scorer, twin.cluster) == (f"{item.id}~twin", "likelihood", item.cluster or item.id)
+    assert (twin.messages, twin.slice, twin.tags) == (item.messages, item.slice, item.tags)
+    registry.scorer("likelihood").check(twin)
+    values = [scorer.score(item, Answer(item.id, choice)).value for choice in twin.choices]
+    assert values == [float(number == int(twin.answer)) for number in range(len(values))]
+    assert scorer.twin(item) == twin
+
+
+TWINS = {"exact_match", "number", "json_output", "tool_call", "needle", "contains"}
+
+
+def test_the_scorers_that_promise_twins_have_them() -> None:
+    item, _ = ITEMS["contains"]
+    with_rivals = dataclasses.replace(item, arguments={"all": '["four"]', "none": '["five", "six"]'})
+    items = {name: item for name, (item, _) in ITEMS.items()} | {"contains": with_rivals}
+    assert {name for name, item in items.items() if registry.scorer(name).twin(item) is not None} == TWINS
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "\x00\ud800", "{" * 5000, "9" * 5000, "\U0010ffff" * 10])

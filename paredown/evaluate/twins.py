@@ -1,0 +1,103 @@
+"""Which slices are asked as choices (likelihood twins), because the baseline cannot write their answers.
+
+A prompt that the baseline answers wrong cannot be lost, so a slice that it gets 8 % right can fall by 8 points at most,
+whatever happens to the model. Where it writes fewer than one in four right, the prompts that are written are replaced
+by their twins: the same question, the right answer among wrong ones. One in four is what guessing among four choices
+gives: below it the written prompts show less than choices do even at their worst, and three in four show nothing.
+
+Decided from the baseline's answers to the prompts that choose, before any candidate runs, and then kept: neither a
+candidate nor the prompts held back have a say, and prompts that are added later are asked in the same way.
+Prompts on which saying nothing can be right (unknown chance level: "call no tool") tell nothing of what the baseline
+can write; they are not counted, and are replaced with the others of their slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from paredown import registry
+from paredown.records.golden import GoldenItem, Score
+
+RIGHT_SHARE = 0.25
+LEAST_ITEMS = 4
+"""With fewer, none right happens by chance also to a baseline that can write them: such a slice stays written."""
+
+
+@dataclass(frozen=True)
+class SliceChoice:
+    """What was decided on one slice. right: sum of the scores of the `counted` prompts; twins: whether it has any."""
+
+    slice: str
+    right: float
+    counted: int
+    as_choices: bool
+
+
+@dataclass(frozen=True)
+class Twinned:
+    """The decision on every slice that has written prompts with a twin, in the order of their names."""
+
+    slices: tuple[SliceChoice, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Slices that are asked as choices."""
+        return tuple(one.slice for one in self.slices if one.as_choices)
+
+
+def twin_of(item: GoldenItem) -> GoldenItem | None:
+    """The item as a choice; None for one that is a choice already, or that has no twin."""
+    scorer = registry.scorer(item.scorer)
+    return None if scorer.likelihood else scorer.twin(item)
+
+
+def decide(items: Sequence[GoldenItem], scores: Sequence[Score], before: Twinned = Twinned()) -> Twinned:
+    """The slices whose written prompts the baseline gets wrong too often; what was decided `before` stays.
+
+    scores: the baseline's, on these items (as they are written) in their order
+    """
+    kept = {one.slice: one for one in before.slices}
+    found: dict[str, list[float]] = {}
+    for item, score in zip(items, scores, strict=True):
+        if item.slice in kept or twin_of(item) is None:
+            continue
+        values = found.setdefault(item.slice, [])
+        if score.value is not None and registry.scorer(item.scorer).chance(item) is not None:
+            values.append(score.value)
+    for name, values in found.items():
+        few = len(values) < LEAST_ITEMS
+        kept[name] = SliceChoice(name, sum(values), len(values), not few and sum(values) < RIGHT_SHARE * len(values))
+    return Twinned(tuple(kept[name] for name in sorted(kept)))
+
+
+def replaced(items: Sequence[GoldenItem], twinned: Twinned) -> tuple[GoldenItem, ...]:
+    """The items with twins in place of the written ones of those slices; an item without a twin stays as it is."""
+    names = set(twinned.names)
+    return tuple((twin_of(item) or item) if item.slice in names else item for item in items)
+
+
+def with_twins(items: Sequence[GoldenItem], twinned: Twinned) -> tuple[GoldenItem, ...]:
+    """All items that may have been asked: those as written, and the twins in their place."""
+    known = {item.id for item in items}
+    return (*items, *(item for item in replaced(items, twinned) if item.id not in known))
+
+
+def count(items: Sequence[GoldenItem], twinned: Twinned) -> int:
+    """How many of these items, as they are asked, are twins."""
+    names = set(twinned.names)
+    return sum(item.slice in names and item.id.endswith("~twin") for item in items)
+
+
+def sentences(items: Sequence[GoldenItem], twinned: Twinned) -> tuple[str, ...]:
+    """For each slice that is asked as choices and has such an item here: how many, and why."""
+    found = []
+    for one in twinned.slices:
+        members = [item for item in items if item.slice == one.slice]
+        twins = count(members, twinned)
+        if twins:
+            found.append(
+                f"{twins} of the {len(members)} prompts of {one.slice!r} are asked as choices (likelihood twins): the "
+                f"baseline wrote {one.right:g} of {one.counted} right answers, and what is wrong cannot be lost."
+            )
+    return tuple(found)
