@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from paredown import registry
 from paredown.errors import UserError
 
 # Two characters at least: one alone is a drive, as in `C:\my.jsonl`.
 PREFIX = re.compile(r"[A-Za-z]\w+:")
+# The problems of GSM8K's test file that MGSM translates, line by line.
+MGSM_PROBLEMS = 250
 WHOLE_NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)")
 
 
@@ -101,9 +102,3 @@ def whole_number(written: str) -> str | None:
 def content_id(name: str, *texts: str) -> str:
     """An id that neither the name of the file nor the order of its lines changes."""
     return f"{name}/{hashlib.sha256(chr(0).join(texts).encode('utf-8', 'replace')).hexdigest()[:12]}"
-
-
-def need_scorer(scorer: str, benchmark: str, why: str) -> None:
-    """Raises UserError while no scorer of that name is installed."""
-    if scorer not in registry.names("scorers"):
-        raise UserError(f"{benchmark} cannot be judged: {why}, and there is no scorer {scorer!r}.")

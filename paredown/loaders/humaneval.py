@@ -1,8 +1,8 @@
 """Golden items from HumanEval as it is published: `humaneval:PATH` of a JSONL file, packed (.gz) or not.
 
-The answer is code and is judged by running the published tests, so there are no items without a scorer `code`.
-Its data: `arguments.test` defines `check(candidate)`, `arguments.entry_point` names the function, `arguments.prompt`
-is the head of the function, `answer` is the published solution.
+The answer is code and is judged by running the published tests: nothing is run, and nothing scored, before
+`--scorer code:allow=yes`. Its data: `arguments.test` defines `check(candidate)`, `arguments.entry_point` names the
+function, `arguments.prompt` is the head of the function, `answer` is the published solution.
 Format: github.com/openai/human-eval (arXiv 2107.03374).
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from paredown.contracts import Loader, RawRow
 from paredown.loaders import _published
 
-SCORER = "code"
 MAX_TOKENS = 512
 ASKED = "Complete this Python function. Answer with the whole function.\n\n"
 
@@ -23,15 +22,13 @@ def claims(source: str) -> bool:
 
 
 def load(source: str) -> Iterator[RawRow]:
-    """One row a line. Raises UserError while there is no scorer `code`, and naming file, line and field."""
-    path = _published.path_of(source)
-    _published.need_scorer(SCORER, "HumanEval", "its answers are judged by running their tests")
-    for record in _published.read_json_lines(path):
+    """One row a line. Raises UserError naming file, line and field."""
+    for record in _published.read_json_lines(_published.path_of(source)):
         head = _published.text_of(record, "prompt")
         fields = {
             "id": f"humaneval/{_published.text_of(record, 'task_id').rpartition('/')[2]}",
             "slice": "code",
-            "scorer": SCORER,
+            "scorer": "code",
             "prompt": f"{ASKED}{head}",
             "answer": _published.text_of(record, "canonical_solution"),
             "max_tokens": MAX_TOKENS,

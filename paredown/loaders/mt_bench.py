@@ -1,9 +1,10 @@
 """Golden items from MT-Bench as it is published: `mt_bench:PATH` of a JSONL file with `question_id` and `turns`.
 
-Answers are compared by a judge model, so there are no items without a scorer `judge`. The first turn is asked;
-`arguments.turns` holds both, because the second one follows on the candidate's own answer to the first, and `answer`
-is the published reference answer to the first turn, where there is one. Format: github.com/lm-sys/FastChat
-(arXiv 2306.05685).
+A judge model grades the answer to the first turn from 1 to 10 (`--scorer judge:url=…`), as the benchmark itself does.
+What is published as `reference`, for the first turn of 38 of its 80 questions, is the bare result or a note on what to
+look for, no answer that another one could be compared with: the judge sees it as notes, in `arguments.reference`.
+The second turn follows on a candidate's own answer to the first and is not asked.
+Format: github.com/lm-sys/FastChat (arXiv 2306.05685).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Iterator
 from paredown.contracts import Loader, RawRow
 from paredown.loaders import _published
 
-SCORER = "judge"
 MAX_TOKENS = 1024
 
 
@@ -22,10 +22,8 @@ def claims(source: str) -> bool:
 
 
 def load(source: str) -> Iterator[RawRow]:
-    """One row a line. Raises UserError while there is no scorer `judge`, and naming file, line and field."""
-    path = _published.path_of(source)
-    _published.need_scorer(SCORER, "MT-Bench", "its answers are compared by a judge model")
-    for record in _published.read_json_lines(path):
+    """One row a line. Raises UserError naming file, line and field."""
+    for record in _published.read_json_lines(_published.path_of(source)):
         number, turns = record.fields.get("question_id"), record.fields.get("turns")
         references = record.fields.get("reference", [])
         if not isinstance(number, int) or isinstance(number, bool):
@@ -37,12 +35,12 @@ def load(source: str) -> Iterator[RawRow]:
         fields = {
             "id": f"mt_bench/{number}",
             "slice": "chat",
-            "scorer": SCORER,
+            "scorer": "judge",
             "prompt": turns[0],
-            "answer": references[0] if references else "",
+            "answer": "",
             "max_tokens": MAX_TOKENS,
             "tags": {"benchmark": "mt_bench", "category": _published.text_of(record, "category")},
-            "arguments": {"turns": turns},
+            "arguments": {"reference": references[0]} if references and references[0].strip() else {},
         }
         yield RawRow(fields, record.where)
 

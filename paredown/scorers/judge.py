@@ -330,9 +330,9 @@ def chance(_: GoldenItem) -> float | None:
 
 
 def check(item: GoldenItem) -> None:
-    unknown = sorted(set(item.arguments) - {"rubric", "reference", "turns"})
+    unknown = sorted(set(item.arguments) - {"rubric", "reference"})
     if unknown:
-        raise ValueError(f"field 'arguments' has {unknown[0]!r}; expected only rubric, reference, turns")
+        raise ValueError(f"field 'arguments' has {unknown[0]!r}; expected only rubric, reference")
     for name in ("rubric", "reference"):
         value = item.arguments.get(name, "-")
         if not isinstance(value, str) or not value.strip():

@@ -1,4 +1,4 @@
-"""HumanEval: refused while nothing can judge it; then every line is an item with its tests."""
+"""HumanEval: every line is an item with its tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from paredown import registry
 from paredown.errors import UserError
+from paredown.evaluate import rows
 from paredown.loaders.humaneval import LOADER
 
 FINE = {
@@ -22,18 +22,6 @@ FINE = {
 PACKED = gzip.compress(json.dumps(FINE).encode())
 
 
-@pytest.fixture
-def with_scorer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "names", lambda kind: ("code",))
-
-
-def test_it_is_refused_in_one_sentence_while_no_scorer_runs_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "names", lambda kind: ("number",))
-    with pytest.raises(UserError, match=r"HumanEval cannot be judged: .*there is no scorer 'code'"):
-        list(LOADER.load("humaneval:any.jsonl.gz"))
-
-
-@pytest.mark.usefixtures("with_scorer")
 @pytest.mark.parametrize("name", ["my.jsonl.gz", "my.jsonl"])
 def test_a_line_becomes_an_item_with_its_tests_packed_or_not(tmp_path: Path, name: str) -> None:
     data = json.dumps(FINE).encode()
@@ -42,9 +30,9 @@ def test_a_line_becomes_an_item_with_its_tests_packed_or_not(tmp_path: Path, nam
     assert (row.fields["id"], row.fields["slice"], row.fields["scorer"]) == ("humaneval/7", "code", "code")
     assert row.fields["arguments"] == {"prompt": FINE["prompt"], "test": FINE["test"], "entry_point": "double"}
     assert str(row.fields["prompt"]).endswith(FINE["prompt"])
+    assert rows.parse(row).answer == FINE["canonical_solution"]
 
 
-@pytest.mark.usefixtures("with_scorer")
 @pytest.mark.parametrize("field", sorted(FINE))
 def test_a_missing_field_is_refused_with_its_place(tmp_path: Path, field: str) -> None:
     row = {name: value for name, value in FINE.items() if name != field}
@@ -53,7 +41,6 @@ def test_a_missing_field_is_refused_with_its_place(tmp_path: Path, field: str) -
         list(LOADER.load(f"humaneval:{tmp_path}/my.jsonl"))
 
 
-@pytest.mark.usefixtures("with_scorer")
 @pytest.mark.parametrize("data", [b"plain", PACKED[:-9], PACKED[:10] + b"\xff" * 9 + PACKED[19:]])
 def test_a_damaged_packed_file_is_one_sentence(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "my.jsonl.gz").write_bytes(data)
