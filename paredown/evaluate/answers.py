@@ -160,15 +160,38 @@ def _scored(
 
 
 def _encode(client: ScoringClient, items: Sequence[GoldenItem]) -> list[_Encoded]:
-    talks = [item for item in items if item.messages]
+    talks = [item for item in items if item.messages and not _is_raw(item)]
     prompts = iter(client.encode([item.messages for item in talks]))
     choices = iter(client.encode_texts([choice for item in talks for choice in item.choices]))
     texts = iter(client.encode_texts([item.choices[0] for item in items if not item.messages], special_tokens=True))
+    raw = iter(_encode_raw(client, [item for item in items if _is_raw(item)]))
     return [
-        _Encoded(item, next(prompts), tuple(next(choices) for _ in item.choices))
+        next(raw)
+        if _is_raw(item)
+        else _Encoded(item, next(prompts), tuple(next(choices) for _ in item.choices))
         if item.messages
         else _plain_text(item, next(texts))
         for item in items
+    ]
+
+
+def _is_raw(item: GoldenItem) -> bool:
+    return bool(item.arguments.get("raw", False))
+
+
+def _encode_raw(client: ScoringClient, items: Sequence[GoldenItem]) -> list[_Encoded]:
+    """The one message as plain text, without a template; a choice is what it adds to the tokens of the text.
+
+    White space at the end of the text belongs to the choice, whose first token mostly begins with it: as
+    lm-evaluation-harness does it (lm_eval/api/model.py, `_encode_pair`).
+    """
+    prompts = [item.messages[0].content.rstrip() for item in items]
+    wholes = [item.messages[0].content + choice for item in items for choice in item.choices]
+    alone = client.encode_texts(prompts, special_tokens=True)
+    whole = iter(client.encode_texts(wholes, special_tokens=True))
+    return [
+        _Encoded(item, ids, tuple(next(whole)[len(ids) :] for _ in item.choices))
+        for item, ids in zip(items, alone, strict=True)
     ]
 
 

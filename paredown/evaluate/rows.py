@@ -4,7 +4,8 @@ A row is a GoldenItem as JSON, or the short form for users: {"prompt": …, "ans
 {"prompt": …, "choices": […], "answer": …} by likelihood, where `answer` is the text of the right choice or its number
 from 0, and {"text": …} by perplexity. `slice` is `default` unless given; `system` puts a system message before the
 prompt; an `id` that is not given is made from the content. Lists and objects in `answer` and in `arguments` are kept as
-JSON text. Where a scorer has all that it needs in `arguments`, `answer` may be left out.
+JSON text. Where a scorer has all that it needs in `arguments`, `answer` may be left out. {"arguments": {"raw": true}}
+beside choices takes the prompt as plain text, without the model's chat template.
 """
 
 from __future__ import annotations
@@ -60,8 +61,18 @@ def parse(row: RawRow) -> GoldenItem:
     )
     if SLICE_NAME.fullmatch(item.slice) is None:
         _wrong(row.where, "slice", f"is {item.slice!r}", "letters, digits, '.', '-' and '_' without spaces")
+    if item.arguments.get("raw", False):
+        _check_raw(scorer, item)
     _check_by_scorer(scorer, item)
     return item
+
+
+def _check_raw(scorer: Scorer, item: GoldenItem) -> None:
+    """A prompt without the chat template is one text, and is only scored: generation goes through the template."""
+    if item.arguments["raw"] is not True or not scorer.likelihood:
+        _wrong(item.where, "arguments.raw", f"is given for {scorer.name!r}", "true, and a scorer that compares choices")
+    if [message.role for message in item.messages] != ["user"] or not item.messages[0].content.strip():
+        _wrong(item.where, "messages", f"has {len(item.messages)} turns", "one of the user, as arguments.raw is true")
 
 
 def _scorer(fields: Mapping[str, object], choices: tuple[str, ...], where: str) -> Scorer:

@@ -54,6 +54,21 @@ def test_single_token_choices_share_one_position_and_give_the_same_numbers(toy: 
         assert one.choice_logprobs == pytest.approx(other.choice_logprobs)
 
 
+def test_a_raw_prompt_has_no_template_and_its_last_space_belongs_to_the_choices(toy: Make) -> None:
+    engine = toy()
+    message = (Message("user", "Q: 1+1? A: "),)
+    raw = GoldenItem("r", "facts", "likelihood", message, "0", ("two", "three"), arguments={"raw": True})
+    templated = replace(raw, id="t", arguments={})
+    found, other = run(engine, [raw, templated]).answers
+    prompt = engine.ids("Q: 1+1? A:")
+    for choice, value in zip((" two", " three"), found.choice_logprobs, strict=True):
+        ids = engine.ids(choice)
+        wanted = sum(engine.logprobs((*prompt, *ids[:place]))[token] for place, token in enumerate(ids))
+        assert value == pytest.approx(wanted)
+    assert found.choice_tokens == (4, 6)
+    assert other.choice_tokens == (3, 5)
+
+
 def test_requests_are_sorted_by_token_ids_and_answers_stand_in_the_order_of_the_items(toy: Make) -> None:
     engine, items = toy(), [choice(name, "ab", "cd") for name in "hgfedcba"]
     evaluation = run(engine, items)

@@ -117,6 +117,15 @@ TURNS = [{"role": "user", "content": "?"}]
         ({**FINE, "scorer": "exact_mach"}, "Did you mean 'exact_match'?"),
         ({**FINE, "slice": "long context"}, "field 'slice' is 'long context'; expected letters, digits"),
         ({**FINE, "messages": TURNS}, "field 'prompt' is given beside 'messages'; expected one of the two."),
+        (
+            {**FINE, "arguments": {"raw": True}},
+            "'arguments.raw' is given for 'exact_match'; expected true, and a scorer",
+        ),
+        ({**FINE, "choices": ["x", "z"], "arguments": {"raw": 1}}, "'arguments.raw' is given for 'likelihood'"),
+        (
+            {**FINE, "choices": ["x", "z"], "system": "s", "arguments": {"raw": True}},
+            "field 'messages' has 2 turns; expected one of the user, as arguments.raw is true.",
+        ),
         ({**FINE, "max_tokens": 0}, "field 'max_tokens' is 0; expected a whole number from 1 to 8192."),
         ({**FINE, "max_tokens": True}, "field 'max_tokens' is true;"),
         ({**FINE, "zero_tolerance": "yes"}, "field 'zero_tolerance' is \"yes\"; expected true or false."),
@@ -139,7 +148,7 @@ TURNS = [{"role": "user", "content": "?"}]
             {**FINE, "choices": ["y", "z"]},
             "field 'answer' is \"x\"; expected one of the choices, or a number from 0 to 1.",
         ),
-        ({**FINE, "choices": ["y", "z"], "answer": 2}, "expected the number of the right choice, 0 to 1."),
+        ({**FINE, "choices": ["x", "z"], "answer": 2}, "expected the number of the right choice, 0 to 1."),
         ({**FINE, "choices": ["x", "y"], "scorer": "number"}, "field 'choices' is given, but the scorer 'number'"),
         ({"messages": [], "answer": "x"}, "field 'messages' is [];"),
         (
