@@ -17,7 +17,7 @@ from paredown.flow.evidence import Evidence
 from paredown.hosts import tokenizer as tokenizers
 from paredown.hosts.tokenizer import LoadedTokenizer
 from paredown.records import codec
-from paredown.records.explanation import DriftedText, Explanation, Flip, PromptTokens
+from paredown.records.explanation import DriftedText, Explanation, Flip, PromptTokens, Sensitivity
 from paredown.records.golden import Answer, Evaluation, GoldenItem, Score
 from paredown.store.run_store import RunStore
 
@@ -45,6 +45,16 @@ def stored(store: RunStore, prepared: Prepared, baseline: Baseline, one: Evidenc
         return found
     why = "this run was made before they were kept; `paredown explain` adds them"
     return explain(prepared, baseline, one, prompt_tokens(store, prepared), None, why)
+
+
+def stored_sensitivity(store: RunStore, one: Evidence) -> Sensitivity | None:
+    """What was measured of this candidate's layers before; of the same artifact, whatever else changed."""
+    return None if one.candidate is None else store.find("sensitivity", one.candidate.digest(), Sensitivity)
+
+
+def flips(prepared: Prepared, baseline: Baseline, one: Evidence) -> tuple[Flip, ...]:
+    """Every item whose score changed, over both splits: losses first, the largest first; then gains."""
+    return _flips([(split, pair) for split in SPLITS for pair in _pairs(prepared, baseline, one, split)])
 
 
 def prompt_tokens(store: RunStore, prepared: Prepared) -> Mapping[str, int]:

@@ -56,13 +56,6 @@ def explain_run(
     return Explained(view, tuple(one.planned.name for one in chosen), files.write(view, directory))
 
 
-def stored(store: RunStore, one: Evidence) -> Sensitivity | None:
-    """What was measured of this candidate's layers before; of the same artifact, whatever else changed."""
-    if one.candidate is None:
-        return None
-    return store.find("sensitivity", one.candidate.digest(), Sensitivity)
-
-
 def _chosen(found: Conclusion, names: Sequence[str]) -> list[Evidence]:
     by_name = {one.planned.name: one for one in found.evidence}
     unknown = next((name for name in names if name not in by_name), None)
@@ -83,7 +76,7 @@ def _look_at_layers(
     progress: Progress,
     cache: Path,
 ) -> None:
-    before = stored(store, one)
+    before = explain.stored_sensitivity(store, one)
     if one.candidate is None or (before is not None and not before.missing):
         return
     reason = sensitivity.why_not(prepared.artifact, one.candidate)

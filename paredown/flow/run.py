@@ -10,7 +10,7 @@ from paredown import registry
 from paredown.contracts import PlanFacts
 from paredown.environments.installed import missing
 from paredown.flow import baseline as baselines
-from paredown.flow import bottleneck, conclude, prepare, view
+from paredown.flow import bottleneck, conclude, explain, prepare, view
 from paredown.flow.climb import Climb, climb
 from paredown.flow.conclude import Conclusion
 from paredown.flow.context import Prepared, RunContext
@@ -59,6 +59,7 @@ def run(spec: RunSpec, run_dir: Path | None, progress: Progress, command: str = 
         if store.find("climb", "run", Climb) != climbed:
             store.put("climb", "run", climbed)
         conclusion = conclude.conclude(store, prepared, spec)
+        explain.remember(store, prepared, conclusion)
         decision = _with_digest(store, conclusion)
         shown = view.make(store, prepared, spec, replace(conclusion, decision=decision), command)
         with progress.stage("Report"):

@@ -11,8 +11,11 @@ from typing import Any
 from paredown.errors import RecordError
 from paredown.evaluate import scoring, twins
 from paredown.evaluate.fidelity import summary
-from paredown.flow import asked, conclude
+from paredown.flow import asked, conclude, explain
+from paredown.flow.conclude import Conclusion
+from paredown.flow.context import Prepared
 from paredown.records import codec
+from paredown.records.explanation import Explanation
 from paredown.records.golden import Evaluation, Fidelity, GoldenItem
 from paredown.records.verdict import CandidateVerdict, Decision
 from paredown.store.run_store import RunStore
@@ -48,6 +51,7 @@ def verify(directory: Path, digest: str | None = None) -> Verified:
         for verdict in found.verdicts:
             _compare(store.get("verdict", verdict.candidate, CandidateVerdict), verdict, f"verdict {verdict.candidate}")
         _compare(store.get("decision", "final", Decision), found.decision, "decision")
+        _check_explanations(store, prepared, found)
         figures = sum(len(verdict.figures) for verdict in found.verdicts) + len(found.baseline_figures)
         return Verified(count, figures, len(found.verdicts), found.decision, store.root_digest())
 
@@ -75,6 +79,17 @@ def _check_fidelity(store: RunStore) -> None:
     for entry in store.entries("fidelity"):
         stored = codec.loads(Fidelity, store.body(entry))
         _compare(stored, summary.again(stored), f"fidelity {entry.key}")
+
+
+def _check_explanations(store: RunStore, prepared: Prepared, found: Conclusion) -> None:
+    """Everything that explains a verdict but the texts, which need the model's tokenizer."""
+    lengths = explain.prompt_tokens(store, prepared)
+    for one in found.evidence:
+        name = one.planned.name
+        stored = store.find("explanation", name, Explanation)
+        if stored is not None:
+            again = explain.explain(prepared, found.baseline, one, lengths, None)
+            _compare(explain.figures_of(stored), explain.figures_of(again), f"explanation {name}")
 
 
 def _compare(stored: object, computed: object, what: str) -> None:

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 
 from paredown import registry
 from paredown.contracts import Evidence as MetricEvidence
-from paredown.flow import asked, bottleneck, speed
+from paredown.decide.alpha import AlphaBudget
+from paredown.flow import asked, audit, bottleneck, explain, speed
 from paredown.flow.climb import Climb
 from paredown.flow.conclude import Conclusion
 from paredown.flow.context import Prepared
@@ -19,10 +20,11 @@ from paredown.flow.speed import Terms, Trials
 from paredown.measure import figures
 from paredown.records.candidate import Candidate
 from paredown.records.figure import Figure, Samples, Scalar
-from paredown.records.golden import Answer, Evaluation, GoldenItem
+from paredown.records.golden import Answer, Evaluation
 from paredown.records.verdict import CandidateVerdict
 from paredown.report.view import (
     BASELINE,
+    AlphaSpent,
     AnswerView,
     Asked,
     CandidateView,
@@ -39,7 +41,8 @@ from paredown.spec.schema import RunSpec
 from paredown.store.run_store import RunStore
 
 DISTRIBUTIONS = ("ttft", "itl", "e2e")
-MOST_WORST_PER_CANDIDATE = 12
+MOST_LOST, MOST_GAINED = 12, 6
+"""Of each candidate; all are in the record."""
 
 
 def make(store: RunStore, prepared: Prepared, spec: RunSpec, concluded: Conclusion, command: str = "") -> ReportView:
@@ -57,7 +60,7 @@ def make(store: RunStore, prepared: Prepared, spec: RunSpec, concluded: Conclusi
         ceilings=prepared.ceilings,
         baseline=baseline,
         candidates=tuple(
-            _candidate(prepared, one, verdict, terms)
+            _candidate(store, prepared, concluded, one, verdict, terms)
             for one, verdict in zip(concluded.evidence, concluded.verdicts, strict=True)
         ),
         decision=concluded.decision,
@@ -65,6 +68,8 @@ def make(store: RunStore, prepared: Prepared, spec: RunSpec, concluded: Conclusi
         noise_floor=_noise_floor(prepared, concluded),
         worst=_worst(prepared, concluded),
         notes=climbed.notes,
+        findings=audit.recorded(store),
+        alpha=_alpha(store),
     )
 
 
@@ -125,10 +130,27 @@ def _samples(metric: str, evidence: MetricEvidence) -> Samples:
     return found
 
 
-def _candidate(prepared: Prepared, one: Evidence, verdict: CandidateVerdict, terms: Terms) -> CandidateView:
+def _candidate(
+    store: RunStore, prepared: Prepared, concluded: Conclusion, one: Evidence, verdict: CandidateVerdict, terms: Terms
+) -> CandidateView:
     planned, trials = one.planned, one.final or one.screen
     measured = _measured(prepared, planned.name, planned.engine, one.candidate, trials, verdict.figures, terms)
-    return CandidateView(planned, verdict, measured, one.fidelity)
+    explanation = explain.stored(store, prepared, concluded.baseline, one)
+    return CandidateView(
+        planned,
+        verdict,
+        measured,
+        one.fidelity,
+        explanation if explanation.compared or one.fidelity is not None else None,
+        explain.stored_sensitivity(store, one),
+    )
+
+
+def _alpha(store: RunStore) -> AlphaSpent | None:
+    budget = store.find("alpha", "run", AlphaBudget)
+    if budget is None or not budget.attempts:
+        return None
+    return AlphaSpent(budget.total, tuple(attempt.alpha for attempt in budget.attempts), budget.next_alpha)
 
 
 def _noise_floor(prepared: Prepared, concluded: Conclusion) -> tuple[Figure, ...]:
@@ -163,27 +185,22 @@ def _floor_note(floor: float) -> str:
 
 
 def _worst(prepared: Prepared, concluded: Conclusion) -> tuple[WorstAnswer, ...]:
-    """Items that a candidate lost, those of the chosen one first."""
+    """Answers that changed, those of the chosen candidate first: its losses, then its gains."""
     closest = concluded.decision.closest
-    ordered = sorted(concluded.evidence, key=lambda one: one.planned.name != closest)
-    worst: list[WorstAnswer] = []
-    for one in ordered:
-        for split in ("confirmation", "screening"):
-            before = getattr(concluded.baseline, split)
-            after = getattr(one, split)
-            if after is not None:
-                worst += _lost(one.planned.name, prepared.items(split), before, after)
-    return tuple(worst)
-
-
-def _lost(name: str, items: tuple[GoldenItem, ...], before: Evaluation, after: Evaluation) -> list[WorstAnswer]:
-    was, now = _by_item(before), _by_item(after)
-    found = [
-        WorstAnswer(name, item, was[item.id], now[item.id])
-        for item in items
-        if item.id in was and item.id in now and (was[item.id].score or 0.0) > (now[item.id].score or 0.0)
-    ]
-    return found[:MOST_WORST_PER_CANDIDATE]
+    items = {split: {item.id: item for item in prepared.items(split)} for split in explain.SPLITS}
+    shown: list[WorstAnswer] = []
+    for one in sorted(concluded.evidence, key=lambda one: one.planned.name != closest):
+        flips = explain.flips(prepared, concluded.baseline, one)
+        answers = {
+            split: (_by_item(getattr(concluded.baseline, split)), _by_item(getattr(one, split)))
+            for split in {flip.split for flip in flips}
+        }
+        for lost, most in ((True, MOST_LOST), (False, MOST_GAINED)):
+            for flip in [flip for flip in flips if flip.lost is lost][:most]:
+                before, after = answers[flip.split]
+                item = items[flip.split][flip.item]
+                shown.append(WorstAnswer(one.planned.name, item, before[item.id], after[item.id], gained=not flip.lost))
+    return tuple(shown)
 
 
 def _by_item(evaluation: Evaluation) -> Mapping[str, AnswerView]:

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from paredown.records.artifact import Artifact, ModelFacts
+from paredown.records.audit import Finding
 from paredown.records.bottleneck import Placement
 from paredown.records.candidate import PlannedCandidate
+from paredown.records.explanation import Explanation, Sensitivity
 from paredown.records.figure import Figure, Samples, Scalar
 from paredown.records.golden import Fidelity, GoldenItem
 from paredown.records.machine import Ceilings, Machine
@@ -106,12 +108,19 @@ class Measured:
 
 @dataclass(frozen=True)
 class CandidateView:
-    """One candidate: what was planned, what was measured, how it was judged. `fidelity is None` = gate not reached."""
+    """One candidate: what was planned, what was measured, how it was judged, and why.
+
+    fidelity:    None = gate not reached
+    explanation: None = it was not asked anything that could be explained
+    sensitivity: None = nobody has asked which layers carry the loss (`paredown explain`)
+    """
 
     planned: PlannedCandidate
     verdict: CandidateVerdict
     measured: Measured
     fidelity: Fidelity | None = None
+    explanation: Explanation | None = None
+    sensitivity: Sensitivity | None = None
 
     @property
     def name(self) -> str:
@@ -130,12 +139,25 @@ class AnswerView:
 
 @dataclass(frozen=True)
 class WorstAnswer:
-    """An item on which a candidate did worse than the baseline, both answers side by side."""
+    """An item that a candidate scored otherwise than the baseline, both answers side by side.
+
+    gained: it did better there
+    """
 
     candidate: str
     item: GoldenItem
     baseline: AnswerView
     answer: AnswerView
+    gained: bool = False
+
+
+@dataclass(frozen=True)
+class AlphaSpent:
+    """The error budget of a run. spent: level of each confirmation that was made; next: of the next one"""
+
+    total: float
+    spent: tuple[float, ...]
+    next: float
 
 
 @dataclass(frozen=True)
@@ -164,7 +186,9 @@ class ReportView:
     model:       facts of the source model; `model.caution` is shown prominently
     noise_floor: the A/A control, the baseline against itself: figures whose `metric` names what was compared
     candidates:  in the order of the ladder, also those that failed
-    worst:       worst first; empty when no candidate lost an item
+    worst:       answers that changed: of each candidate the worst losses first, then gains
+    findings:    what the audit of prompts, tokenizer and calibration data found
+    alpha:       None = no confirmation was made
     decision:    its `candidates` are the verdicts; its `left_out` is what the plan did not try
     notes:       sentences on the course of the run ("stopped after the 8-bit rung: the targets were met")
     """
@@ -180,6 +204,8 @@ class ReportView:
     noise_floor: tuple[Figure, ...] = ()
     worst: tuple[WorstAnswer, ...] = ()
     notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    alpha: AlphaSpent | None = None
 
     def candidate(self, name: str | None) -> CandidateView | None:
         return next((c for c in self.candidates if c.name == name), None)
