@@ -21,7 +21,9 @@ Chance = Callable[[GoldenItem], float | None]
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
+    """A margin with its pairs; drop: None where nothing is paired."""
+
     margin: Margin
     pairs: Pairs
     drop: Drop | None
@@ -51,11 +53,9 @@ def judge(
     rows = [_row(baseline, candidate, items, margin, alpha, next_alpha or alpha, chance) for margin in margins]
     beyond = _beyond(rows, alpha)
     regressed = _regressed(rows)
-    found = [_verdict(row, alpha, beyond[i], regressed[i]) for i, row in enumerate(rows)]
+    found = [verdict_of(row, alpha, beyond=beyond[i], regressed=regressed[i]) for i, row in enumerate(rows)]
     strict = [item for item in items if item.zero_tolerance]
-    if strict:
-        found.append(_zero_tolerance(pairs.pair(baseline, candidate, strict), alpha))
-    return tuple(found)
+    return (*found, *zero_tolerance(baseline, candidate, strict, alpha))
 
 
 def _row(
@@ -66,16 +66,16 @@ def _row(
     alpha: float,
     next_alpha: float,
     chance: Chance,
-) -> _Row:
+) -> Row:
     members = pairs.members(margin, items)
     paired = pairs.pair(baseline, candidate, members)
     if not paired.pairs:
-        return _Row(margin, paired, None, discriminating=True)
+        return Row(margin, paired, None, discriminating=True)
     drop = limits.of(paired, margin.margin, alpha, next_alpha)
-    return _Row(margin, paired, drop, _above_chance(paired, chance))
+    return Row(margin, paired, drop, above_chance(paired, chance))
 
 
-def _above_chance(paired: Pairs, chance: Chance) -> bool:
+def above_chance(paired: Pairs, chance: Chance) -> bool:
     """Whether the baseline is clearly better than guessing; items of unknown chance say nothing about it."""
     levels = [(pair.baseline, level) for pair in paired.pairs if (level := chance(pair.item)) is not None]
     if not levels:
@@ -86,7 +86,7 @@ def _above_chance(paired: Pairs, chance: Chance) -> bool:
     return guessing.p_mean_above_chance(scores, chances) <= CHANCE_ALPHA
 
 
-def _beyond(rows: Sequence[_Row], alpha: float) -> list[bool]:
+def _beyond(rows: Sequence[Row], alpha: float) -> list[bool]:
     """For each row whether its drop is shown to exceed the margin; Holm within the gated and within the watched."""
     beyond = [False] * len(rows)
     for gated in (True, False):
@@ -98,7 +98,7 @@ def _beyond(rows: Sequence[_Row], alpha: float) -> list[bool]:
     return beyond
 
 
-def _regressed(rows: Sequence[_Row]) -> list[bool]:
+def _regressed(rows: Sequence[Row]) -> list[bool]:
     """For each row whether it became worse at all (two-sided, Holm over all rows), whatever the margin."""
     adjusted = holm.adjust([row.drop.p_changed if row.drop else 1.0 for row in rows])
     return [
@@ -107,14 +107,22 @@ def _regressed(rows: Sequence[_Row]) -> list[bool]:
     ]
 
 
-def _verdict(row: _Row, alpha: float, beyond: bool, regressed: bool) -> SliceVerdict:
+def verdict_of(
+    row: Row, alpha: float, *, beyond: bool, regressed: bool, shipped: bool | None = None, note: str = ""
+) -> SliceVerdict:
+    """The verdict on one slice with its reason.
+
+    beyond:  its drop is shown to exceed the margin; regressed: it became worse at all
+    shipped: what a plan with looks has decided; None = the limits decide
+    note:    a sentence that follows the reason
+    """
     counts, margin, drop = row.pairs.counts(), row.margin, row.drop
     if drop is None:
         return _unscored(margin, counts, alpha)
     shown = drop.high < margin.margin and row.discriminating
     if beyond:
         verdict = Verdict.REJECT
-    elif shown and drop.worst_high < margin.margin:
+    elif shipped or (shipped is None and shown and drop.worst_high < margin.margin):
         verdict = Verdict.SHIP
     else:
         verdict = Verdict.INVESTIGATE
@@ -136,7 +144,7 @@ def _verdict(row: _Row, alpha: float, beyond: bool, regressed: bool) -> SliceVer
         high=drop.high,
         p_value=drop.p_changed,
         verdict=verdict,
-        reason=reasons.of_slice(case),
+        reason=f"{reasons.of_slice(case)} {note}".rstrip(),
         more_prompts=more_prompts,
         discriminating=row.discriminating,
         regressed=regressed,
@@ -164,9 +172,19 @@ def _unscored(margin: Margin, counts: PairedCounts, alpha: float) -> SliceVerdic
     )
 
 
-def _zero_tolerance(paired: Pairs, alpha: float) -> SliceVerdict:
-    """Any loss rejects. A rule about these very prompts, not an estimate: so there are no limits."""
-    lost = [pair.item.id for pair in paired.pairs if pair.candidate < pair.baseline]
+def lost_among(paired: Pairs) -> list[str]:
+    """Ids of the items that the candidate lost."""
+    return [pair.item.id for pair in paired.pairs if pair.candidate < pair.baseline]
+
+
+def zero_tolerance(
+    baseline: Evaluation, candidate: Evaluation, strict: Sequence[GoldenItem], alpha: float
+) -> tuple[SliceVerdict, ...]:
+    """Any loss rejects. A rule about these very prompts, not an estimate: so there are no limits. None without any."""
+    if not strict:
+        return ()
+    paired = pairs.pair(baseline, candidate, strict)
+    lost = lost_among(paired)
     missing = [item.id for item in paired.missing]
     if lost:
         verdict, reason = Verdict.REJECT, f"Lost, though any loss rejects: {reasons.listed(lost)}."
@@ -176,7 +194,7 @@ def _zero_tolerance(paired: Pairs, alpha: float) -> SliceVerdict:
     else:
         verdict, reason = Verdict.SHIP, f"None of {reasons.prompts(len(paired.pairs))} that must not be lost was lost."
     before, after = [pair.baseline for pair in paired.pairs], [pair.candidate for pair in paired.pairs]
-    return SliceVerdict(
+    row = SliceVerdict(
         slice=ZERO_TOLERANCE,
         gated=True,
         margin=0.0,
@@ -191,6 +209,7 @@ def _zero_tolerance(paired: Pairs, alpha: float) -> SliceVerdict:
         reason=reason,
         level=1.0 - alpha,
     )
+    return (row,)
 
 
 def _mean(scores: Sequence[float]) -> float | None:
