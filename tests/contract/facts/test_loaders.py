@@ -19,6 +19,7 @@ SOURCES = {
     "bfcl": ("bfcl:irrelevance.jsonl", "bfcl:simple.jsonl:answers.jsonl"),
     "needle": ("needle", "needle:lengths=512,seed=1"),
     "mt_bench": ("mt_bench:question.jsonl",),
+    "lm_eval": ("lm_eval:arc_easy", "lm_eval:my_task:include_path=tasks,limit=5"),
 }
 
 
