@@ -10,6 +10,7 @@ from paredown.contracts.needs import Option
 from paredown.records.figure import Options
 from paredown.records.golden import Answer, GoldenItem, Score
 
+TWIN_SUFFIX = "~twin"
 ScoreAnswer = Callable[[GoldenItem, Answer], Score]
 
 

@@ -126,7 +126,7 @@ class _Encoded:
 
     def failure(self, context_length: int) -> str:
         if not all(self.choices):
-            return "a choice has no tokens"
+            return "a choice has no tokens" if self.item.messages else "a text of one token has nothing to be scored"
         if 0 < context_length < self.longest():
             return f"{self.longest()} tokens do not fit the context of {context_length}"
         return ""

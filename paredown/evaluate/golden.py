@@ -8,10 +8,10 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from paredown import registry
-from paredown.contracts import Loader
+from paredown.contracts import Loader, RawRow
 from paredown.errors import UserError
 from paredown.evaluate import rows
 from paredown.records import codec
@@ -49,10 +49,7 @@ def load(sources: Sequence[str]) -> GoldenSet:
         for row in _loader(source).load(source):
             item = rows.parse(row)
             if item.id in items:
-                raise UserError(
-                    f"{row.where}: the id {item.id!r} is already that of {items[item.id].where}; "
-                    "give each item an id of its own, and leave out items that repeat another."
-                )
+                _refuse_repeated(row, items[item.id])
             items[item.id] = item
         if len(items) == before:
             raise UserError(f'{source} holds no golden item; expected lines such as {{"prompt": "…", "answer": "…"}}.')
@@ -61,6 +58,15 @@ def load(sources: Sequence[str]) -> GoldenSet:
             "No golden set was given. Name a file (--golden my.jsonl) or the built-in set (--golden builtin)."
         )
     return _golden_set(items.values(), sources)
+
+
+def _refuse_repeated(row: RawRow, first: GoldenItem) -> NoReturn:
+    if "id" not in row.fields:
+        raise UserError(f"{row.where}: asks the same, with the same answer, as {first.where}; leave one of them out.")
+    raise UserError(
+        f"{row.where}: the id {first.id!r} is already that of {first.where}; "
+        "give each item an id of its own, and leave out items that repeat another."
+    )
 
 
 def _golden_set(items: Iterable[GoldenItem], sources: Sequence[str]) -> GoldenSet:

@@ -19,6 +19,7 @@ from typing import NamedTuple, NoReturn
 
 from paredown import registry
 from paredown.contracts import RawRow, Scorer
+from paredown.contracts.scorer import TWIN_SUFFIX
 from paredown.errors import UnknownNameError, UserError
 from paredown.records import codec
 from paredown.records.figure import Scalar
@@ -63,6 +64,8 @@ def parse(row: RawRow) -> GoldenItem:
         _wrong(row.where, "slice", f"is {item.slice!r}", "letters, digits, '.', '-' and '_' without spaces")
     if item.arguments.get("raw", False):
         _check_raw(scorer, item)
+    if item.id.endswith(TWIN_SUFFIX):
+        _wrong(row.where, "id", f"is {item.id!r}", f"one that does not end in {TWIN_SUFFIX!r}, as twins of items do")
     _check_by_scorer(scorer, item)
     return item
 
@@ -144,7 +147,7 @@ def _refuse_unknown(fields: Mapping[str, object], where: str) -> None:
 def _text(fields: Mapping[str, object], name: str, where: str, *, default: str | None = None) -> str:
     value = fields.get(name, default)
     if value is None:
-        _wrong(where, name, "is missing", "a text")
+        _wrong(where, name, "is null" if name in fields else "is missing", "a text")
     return _checked(value, name, where, allow_empty=name in ("cluster", "answer"))
 
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paredown import registry
+from paredown.contracts.scorer import TWIN_SUFFIX
 from paredown.records.golden import GoldenItem, Score
 
 RIGHT_SHARE = 0.25
@@ -86,7 +87,7 @@ def with_twins(items: Sequence[GoldenItem], twinned: Twinned) -> tuple[GoldenIte
 def count(items: Sequence[GoldenItem], twinned: Twinned) -> int:
     """How many of these items, as they are asked, are twins."""
     names = set(twinned.names)
-    return sum(item.slice in names and item.id.endswith("~twin") for item in items)
+    return sum(item.slice in names and item.id.endswith(TWIN_SUFFIX) for item in items)
 
 
 def sentences(items: Sequence[GoldenItem], twinned: Twinned) -> tuple[str, ...]:

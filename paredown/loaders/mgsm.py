@@ -1,7 +1,8 @@
 """Golden items from MGSM as it is published: a TSV file without header, question TAB answer, one file a language.
 
 `mgsm:PATH` where the file is named for its language (`mgsm_de.tsv`, `mgsm-de.tsv`), or `mgsm:LANGUAGE:PATH`.
-The same line of two languages is the same problem: such items form one cluster, so that a split does not part them.
+The same line of two languages is the same problem, and so is that line of GSM8K's test file: such items form one
+cluster, so that a split does not part them.
 Format: github.com/google-research/url-nlp (arXiv 2210.03057).
 """
 

@@ -9,10 +9,10 @@ import dataclasses
 import hashlib
 from collections.abc import Iterable
 
+from paredown.contracts.scorer import TWIN_SUFFIX
 from paredown.records.golden import GoldenItem
 
 SCORER = "likelihood"
-SUFFIX = "~twin"
 MOST_WRONG = 5
 NORMALIZE = "tokens"
 
@@ -25,7 +25,7 @@ def make(item: GoldenItem, right: str, wrong: Iterable[str], *, normalize: str =
     choices = sorted([right, *others], key=lambda text: hashlib.sha256(f"{item.id}\n{text}".encode()).digest())
     return dataclasses.replace(
         item,
-        id=f"{item.id}{SUFFIX}",
+        id=f"{item.id}{TWIN_SUFFIX}",
         scorer=SCORER,
         choices=tuple(choices),
         answer=str(choices.index(right)),

@@ -19,6 +19,7 @@ import math
 
 from paredown.contracts import Scorer, ScoringLevel
 from paredown.records.golden import Answer, GoldenItem, Score
+from paredown.scorers import _text
 
 
 def score(item: GoldenItem, answer: Answer) -> Score:
@@ -45,8 +46,7 @@ def check(item: GoldenItem) -> None:
         raise ValueError("field 'choices' has an empty text; expected the text that is scored")
     if item.answer != "0":
         raise ValueError(f"field 'answer' is {item.answer!r}; expected '0', the number of the one choice")
-    if item.arguments:
-        raise ValueError(f"field 'arguments' has {min(item.arguments)!r}; expected none, this scorer has no settings")
+    _text.refuse_other_arguments(item, ("raw",))
     if item.zero_tolerance:
         raise ValueError("field 'zero_tolerance' is true; expected false, as this score changes with any rounding")
 

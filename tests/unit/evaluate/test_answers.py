@@ -69,6 +69,19 @@ def test_a_raw_prompt_has_no_template_and_its_last_space_belongs_to_the_choices(
     assert other.choice_tokens == (3, 5)
 
 
+def test_a_text_by_itself_is_scored_from_its_second_token(toy: Make) -> None:
+    engine = toy()
+    text = GoldenItem("t", "prose", "perplexity", (), "0", choices=("Once more.",))
+    short = GoldenItem("s", "prose", "perplexity", (), "0", choices=("A",))
+    evaluation = run(engine, [text, short])
+    ids = engine.ids("Once more.")
+    by_hand = [engine.logprobs(tuple(ids[:n]))[ids[n]] for n in range(1, len(ids))]
+    assert evaluation.answers[0].choice_logprobs[0] == pytest.approx(math.fsum(by_hand))
+    assert evaluation.scores[0].value == pytest.approx(math.exp(math.fsum(by_hand) / len(by_hand)))
+    assert evaluation.scores[1].value is None
+    assert evaluation.scores[1].why == "a text of one token has nothing to be scored"
+
+
 def test_requests_are_sorted_by_token_ids_and_answers_stand_in_the_order_of_the_items(toy: Make) -> None:
     engine, items = toy(), [choice(name, "ab", "cd") for name in "hgfedcba"]
     evaluation = run(engine, items)

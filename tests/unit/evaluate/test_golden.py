@@ -53,7 +53,7 @@ def test_the_same_id_twice_is_refused_with_both_places(tmp_path: Path) -> None:
 
 
 def test_an_item_that_repeats_another_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="leave out items that repeat another"):
+    with pytest.raises(UserError, match=r"my.jsonl:2: asks the same, with the same answer, as .*my.jsonl:1; leave one"):
         golden.load([write(tmp_path, {"prompt": "a", "answer": "x"}, {"prompt": "a", "answer": "x"})])
 
 

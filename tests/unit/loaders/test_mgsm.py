@@ -26,6 +26,22 @@ def test_each_line_is_an_item_with_its_language_and_the_right_number(tmp_path: P
     assert (second.id, second.answer, second.where) == ("mgsm/de/3", "-7", f"{path}:3")
 
 
+def test_a_problem_and_its_translations_never_choose_and_confirm(tmp_path: Path) -> None:
+    lines = [f"How many are {n} and one?" for n in range(1, 301)]
+    gsm8k = tmp_path / "test.jsonl"
+    gsm8k.write_text("".join(f'{{"question": "{text}", "answer": "#### {n}"}}\n' for n, text in enumerate(lines)))
+    english = write(tmp_path, "".join(f"{text}\t{n}\n" for n, text in enumerate(lines[:250])), "mgsm_en.tsv")
+    german = write(tmp_path, "".join(f"Wie viel ist {n}?\t{n}\n" for n in range(250)), "mgsm_de.tsv")
+    found = golden.load([f"gsm8k:{gsm8k}", f"mgsm:{english}", f"mgsm:{german}"])
+    parts = golden.split(found, seed=3)
+    texts = [{item.messages[0].content for item in part.items} for part in parts]
+    assert not texts[0] & texts[1]
+    assert not {item.cluster for item in parts.screening.items} & {
+        item.cluster for item in parts.confirmation.items if item.cluster
+    }
+    assert sum(item.cluster == "" for item in found.items) == 50
+
+
 @pytest.mark.parametrize(
     ("name", "given", "language"),
     [("mgsm_sw.tsv", "", "sw"), ("mgsm-fr.tsv", "", "fr"), ("zh.tsv", "", "zh"), ("my data.tsv", "th:", "th")],

@@ -58,7 +58,7 @@ def test_what_has_no_mean_is_not_scored(bad: Answer) -> None:
         ({"choices": ("a", "b")}, "2 entries; expected one"),
         ({"choices": ("  ",)}, "empty text"),
         ({"answer": "1"}, "field 'answer' is '1'"),
-        ({"arguments": {"normalize": "bytes"}}, "has 'normalize'; expected none"),
+        ({"arguments": {"normalize": "bytes"}}, "has 'normalize'; expected only raw"),
         ({"zero_tolerance": True}, "changes with any rounding"),
     ],
 )
