@@ -37,10 +37,12 @@ def plain_texts(*, tokens: int = 128) -> tuple[PlainText, ...]:
 def choose_prompts(items: Sequence[GoldenItem], count: int = 20) -> tuple[GoldenItem, ...]:
     """Up to `count` items, taken in turn from the slices by id, the shortest conversation of each cluster.
 
-    Within a slice the languages take turns (tag `language`), so that none is left out by the alphabet.
+    Within a slice the languages take turns (tag `language`), so that none is left out by the alphabet. A text that
+    stands by itself is no prompt.
     """
     shortest: dict[str, GoldenItem] = {}
-    for item in sorted(items, key=lambda item: (sum(len(m.content) for m in item.messages), item.id)):
+    talks = [item for item in items if item.messages]
+    for item in sorted(talks, key=lambda item: (sum(len(m.content) for m in item.messages), item.id)):
         shortest.setdefault(f"cluster {item.cluster}" if item.cluster else f"item {item.id}", item)
     seen: dict[tuple[str, str], int] = {}
     by_slice: dict[str, list[tuple[int, GoldenItem]]] = {}

@@ -27,6 +27,11 @@ def long_windows(toy: Callable[..., Any], context_length: int, furthest: int) ->
     return [text for text in found if text.slice == fidelity.LONG_SLICE and not text.truncation]
 
 
+def test_a_text_by_itself_is_no_prompt() -> None:
+    text = GoldenItem("t", "words", "perplexity", (), "0", choices=("Once more.",))
+    assert fidelity.choose_prompts([text]) == ()
+
+
 def test_languages_of_a_slice_take_turns() -> None:
     items = [item(f"{n:02}", "words", "de" if n < 8 else "ru") for n in range(16)]
     chosen = fidelity.choose_prompts(items, 4)
