@@ -45,9 +45,21 @@ def test_agreement_alone_breaks_a_part_too() -> None:
     assert "in plain/russian same first choice at only 20 % of 64 positions" in check.detail
 
 
+def test_a_healthy_four_bit_model_agrees_at_under_half_of_the_positions_of_a_hard_text() -> None:
+    assert judged(found(part("plain/russian", 0.61, 0.44, error=0.01), part("plain/english", 0.35))).passed is True
+
+
 def test_a_part_whose_error_reaches_below_the_limit_does_not_reject() -> None:
-    assert judged(found(part("plain/russian", 1.3, error=0.3))).passed is True
-    assert judged(found(part("plain/russian", 1.3, error=0.01))).passed is False
+    assert judged(found(part("plain/russian", 1.3, error=0.3), part("plain/english", 0.6))).passed is True
+    assert judged(found(part("plain/russian", 1.3, error=0.01), part("plain/english", 0.6))).passed is False
+
+
+def test_above_the_limit_and_much_worse_than_the_others_rejects_also_with_a_large_error() -> None:
+    """A rotary base ten times too small, at 2,048 positions."""
+    far = part("2,048–4,095", 1.61, 0.6, kind="positions", error=0.2)
+    check = judged(found(far, part("0–255", 0.08, kind="positions")))
+    assert check.passed is False
+    assert "at positions 2,048–4,095 mean KL 1.61 nats" in check.detail
 
 
 def test_many_parts_need_more_than_one_part_alone() -> None:
