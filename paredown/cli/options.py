@@ -24,6 +24,15 @@ def scorer_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def calibration_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Calibration data, for every verb that audits them."""
+    return click.option(
+        "--calibration",
+        metavar="FILE",
+        help="Text by which techniques set their scales, JSONL or plain; it is audited before it is used.",
+    )(function)
+
+
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Everything that makes a spec, for `run`."""
     options: list[Callable[..., Any]] = [
@@ -51,6 +60,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Golden prompts: JSONL, CSV or a data set.  [default: builtin]",
         ),
         scorer_option,
+        calibration_option,
         click.option(
             "--target",
             "targets",

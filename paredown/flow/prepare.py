@@ -17,6 +17,7 @@ from paredown.evaluate import golden, scoring
 from paredown.evaluate.golden import GoldenSet
 from paredown.flow import asked, audit
 from paredown.flow.asked import BASELINE, ItemIds
+from paredown.flow.audit import Audited
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
 from paredown.hosts import tokenizer as tokenizers
@@ -25,6 +26,7 @@ from paredown.models import artifact as artifacts
 from paredown.models import describe, formats, source
 from paredown.profile import ceilings
 from paredown.records.artifact import Artifact, ModelFacts
+from paredown.records.calibration import Calibration
 from paredown.records.candidate import Candidate, Rung
 from paredown.records.machine import Ceilings, Machine
 from paredown.records.traffic import Workload
@@ -32,6 +34,7 @@ from paredown.records.verdict import Margin, Target
 from paredown.spec import measurable
 from paredown.spec.schema import RunSpec
 from paredown.stats import power
+from paredown.traffic import calibration
 from paredown.traffic import load as traffics
 from paredown.traffic.tokens import Tokens
 
@@ -48,6 +51,7 @@ class Requested:
     workloads: tuple[Workload, ...]
     machine: Machine
     tokens: LoadedTokenizer
+    calibration: Calibration | None = None
 
 
 def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
@@ -59,6 +63,7 @@ def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
     golden_set = golden.load(spec.golden)
     margins = asked.margins_of(spec, targets, golden_set.slices)
     _check_scorers(spec, golden_set, progress)
+    given = calibration.read(spec.calibration) if spec.calibration else None
     for source_name in spec.traffic:
         traffics.check(source_name, load=spec.load)
     with progress.stage(f"Model {spec.model}") as stage:
@@ -72,7 +77,7 @@ def check(spec: RunSpec, cache: Path, progress: Progress) -> Requested:
         facts = describe.facts(path)
     tokens = tokenizers.load(path)
     workloads = read_workloads(spec.traffic, tokens, load=spec.load, seed=spec.seed)
-    return Requested(path, facts, targets, margins, golden_set, workloads, host, tokens)
+    return Requested(path, facts, targets, margins, golden_set, workloads, host, tokens, given)
 
 
 def read_workloads(
@@ -140,7 +145,7 @@ def prepare(context: RunContext, requested: Requested) -> Prepared:
         scorers=spec.scorers,
     )
     _say_what_is_coming(context, prepared)
-    _audit(context, prepared, requested.tokens)
+    _audit(context, prepared, requested)
     return prepared
 
 
@@ -234,15 +239,25 @@ def _say_what_is_coming(context: RunContext, prepared: Prepared) -> None:
         note(prepared.facts.caution)
 
 
-def _audit(context: RunContext, prepared: Prepared, tokens: LoadedTokenizer) -> None:
-    """What is weak about the prompts, into the record and before the user, before the first candidate runs."""
-    found = audit.before(
-        context.store,
-        tokens,
+def _audit(context: RunContext, prepared: Prepared, requested: Requested) -> None:
+    """What is weak about prompts and calibration data, into the record and before the user, before a candidate runs."""
+    given = requested.calibration
+    if given is not None:
+        context.store.once("calibration", given.digest, Calibration, lambda: given, bulk=True)
+        context.progress.note(
+            f"Calibration data: {len(given.samples):,} samples of {given.source}, {given.conversations:,} of them "
+            "conversations. No technique that is installed takes calibration data yet; they are audited only."
+        )
+    audited = Audited(
+        facts=prepared.facts,
+        tokens=requested.tokens,
         margins=prepared.margins,
         screening=prepared.screening,
         judged=prepared.confirmation,
+        traffics=prepared.traffics,
+        calibration=given,
     )
+    found = audit.before(context.store, audited)
     for finding in found.findings:
         context.progress.note(f"Audit: {finding.sentence}")
     if found.refused:

@@ -26,11 +26,16 @@ class CalibrationSample:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The samples of one source in their order. digest: over the samples without their places"""
+    """The samples of one source in their order.
+
+    digest:     over the samples without their places
+    continuous: whether they are the paragraphs of one text, so that their own lengths mean nothing
+    """
 
     source: str
     samples: tuple[CalibrationSample, ...]
     digest: str
+    continuous: bool = False
 
     @property
     def conversations(self) -> int:

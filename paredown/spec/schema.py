@@ -60,11 +60,13 @@ class RunSpec(_Strict):
     traffic:  profiles; targets are checked on the first
     load:     a load shape in place of the traffic's own (`poisson:rate=4`)
     golden:   sources of golden items (`builtin`, files, data sets)
+    calibration: file of texts or conversations by which techniques set their scales; audited before it is used
     targets:  as text, see `paredown.spec.targets`
     gates:    slice → largest drop in points, beside those that `quality_drop[slice]` targets set; `a+b` pools slices
     watch:    slices reported without deciding; none named = all that are not gated
     scorers:  settings of scorers by name (`judge: {url: …}`)
     budget_s: time limit of the search in seconds (`10m`, `1h30m`)
+    early_stopping: a confirmation may end at one of five looks; off = every held-back prompt is asked
     screening_fraction: share of the golden items that choose the candidate; the rest confirms it
     """
 
@@ -72,6 +74,7 @@ class RunSpec(_Strict):
     traffic: tuple[str, ...] = Field(default=("chat",), min_length=1)
     load: str | None = Field(default=None, min_length=1)
     golden: tuple[str, ...] = Field(default=("builtin",), min_length=1)
+    calibration: str | None = Field(default=None, min_length=1)
     targets: tuple[str, ...] = Field(default=DEFAULT_TARGETS, min_length=1)
     gates: dict[str, float] = Field(default_factory=dict)
     watch: tuple[str, ...] = ()
@@ -84,6 +87,7 @@ class RunSpec(_Strict):
     budget_s: float | None = Field(default=None, alias="budget", gt=0.0)
     price_usd_per_hour: float | None = Field(default=None, alias="price_per_hour", gt=0.0)
     seed: int = Field(default=0, ge=0)
+    early_stopping: bool = True
     screening_fraction: float = Field(default=0.25, gt=0.0, lt=1.0)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     allow_pickle: bool = False

@@ -28,10 +28,12 @@ def read(source: str) -> Calibration:
     """Raises UserError naming file, line and field of the first thing that is wrong."""
     path = Path(source).expanduser()
     content = _content(path)
-    found = tuple(_lines(content, source) if path.suffix.lower() in JSON_SUFFIXES else _paragraphs(content, source))
+    is_text = path.suffix.lower() not in JSON_SUFFIXES
+    found = tuple(_paragraphs(content, source) if is_text else _lines(content, source))
     if not found:
         raise UserError(f"The calibration file {source} holds no text. Give JSONL whose lines are {FORMS}, or a text.")
-    return Calibration(source, found, codec.digest([dataclasses.replace(one, where="") for one in found]))
+    digest = codec.digest([dataclasses.replace(one, where="") for one in found])
+    return Calibration(source, found, digest, continuous=is_text)
 
 
 def _content(path: Path) -> str:

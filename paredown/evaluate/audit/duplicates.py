@@ -64,17 +64,25 @@ def _alike(items: Sequence[GoldenItem]) -> list[list[GoldenItem]]:
         return []
     counts = Counter(shingle for text in texts for shingle in near_duplicates.shingles(text))
     most = max(COMMON_ITEMS, COMMON_SHARE * len(items))
-    common = frozenset(shingle for shingle, count in counts.items() if count > most)
     found = []
     for group in large:
         words = {place: near_duplicates.words(texts[place]) for place in group}
-        clusters = {place: items[place].cluster or f"item {place}" for place in group}
+        rare = {
+            place: frozenset(run for run in near_duplicates.runs(words[place]) if counts[run] <= most)
+            for place in group
+        }
+        holding: dict[str, list[int]] = {}
+        for place in group:
+            for run in rare[place]:
+                holding.setdefault(run, []).append(place)
         kept = [
             place
             for place in group
             if any(
-                clusters[place] != clusters[other] and _differ_in_few_words(words[place], words[other], common)
-                for other in group
+                _differ_in_few_words(words[place], words[other])
+                for other in sorted({other for run in rare[place] for other in holding[run]} - {place})
+                if near_duplicates.similarity(rare[place], rare[other]) >= near_duplicates.THRESHOLD
+                and not (items[place].cluster and items[place].cluster == items[other].cluster)
             )
         ]
         if kept:
@@ -82,14 +90,11 @@ def _alike(items: Sequence[GoldenItem]) -> list[list[GoldenItem]]:
     return found
 
 
-def _differ_in_few_words(one: Sequence[str], other: Sequence[str], common: frozenset[str]) -> bool:
-    """Whether two texts are alike without what many share, and not two questions about one text.
+def _differ_in_few_words(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two texts that are alike are one question, not two about one text.
 
     Between what they have in common at the beginning and at the end there are a few words, or something alike.
     """
-    rare, other_rare = near_duplicates.runs(one) - common, near_duplicates.runs(other) - common
-    if near_duplicates.similarity(rare, other_rare) < near_duplicates.THRESHOLD:
-        return False
     start = _shared(one, other)
     one, other = one[start:], other[start:]
     end = _shared(one[::-1], other[::-1])

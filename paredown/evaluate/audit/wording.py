@@ -25,5 +25,5 @@ def some(names: Sequence[str]) -> str:
 
 
 def percent(share: float) -> str:
-    """Whole percents; below one, what is left of it."""
-    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0.0 else f"{100 * share:.2g} %"
+    """Whole percents; what is less than half of one is said to be little, not nothing."""
+    return "under 1 %" if 0.0 < share < 0.005 else f"{100 * share:.0f} %"
