@@ -102,6 +102,20 @@ def summarize(
     )
 
 
+def again(found: Fidelity) -> Fidelity:
+    """The same record with every figure computed again from the values of its positions."""
+    return summarize(
+        found.candidate,
+        found.level,
+        found.texts,
+        top_k=found.top_k,
+        agreement_k=found.agreement_k,
+        truncation=found.truncation,
+        floor=found.floor,
+        missing=found.missing,
+    )
+
+
 @dataclass(frozen=True)
 class _Tail:
     p99: float | None = None
