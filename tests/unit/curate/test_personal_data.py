@@ -64,6 +64,7 @@ LOOK_ALIKES = [
     "the password: must have 8 letters",
     "https://example.org:8080/a@b",
     "eyJhello.world.again eyJub3RoaW5n.eyJub3RoaW5n.x",
+    "eyJhIjoxfQ.eyJhIjoxfQ.eyJhIjoxfQ",  # JSON without an algorithm
     "task-sk-short sk-learn",
     "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
     "550e8400-e29b-41d4-a716-446655440000",

@@ -30,7 +30,7 @@ LINES: list[object] = [
     line("What is the name of town a, and of its river?", "The same again."),
     line("Please add the numbers that I have sent to you.", {"choices": [CALL]}, tools=[TOOL]),
     line("Give me the city of the sender as a JSON object.", '{"city": "Ulm"}', response_format=SCHEMA),
-    line("What is this?", "cut off in the mid", user="x"),
+    line("What is this?", {"choices": [{"message": {"content": "cut off in"}, "finish_reason": "length"}]}, user="x"),
     line("Answer to jo@example.org, please, and not to me.", "I wrote to jo@example.org."),
     {"messages": []},
 ]
@@ -66,7 +66,7 @@ def test_the_file_is_a_golden_set_with_a_slice_for_each_stratum(asked: GoldenAsk
     found = golden.load([str(asked.out)])
     assert found.digest == made.digest
     assert found.slices == ("en", "en.json", "en.tools")
-    assert {one.name: (one.found, one.taken) for one in made.strata}["en"] == (8, 8)
+    assert {one.name: (one.found, one.taken) for one in made.strata}["en"] == (8, 7)
 
 
 def test_every_line_is_an_item_or_counted_with_its_first_place(asked: GoldenAsked, tmp_path: Path) -> None:
@@ -78,6 +78,7 @@ def test_every_line_is_an_item_or_counted_with_its_first_place(asked: GoldenAske
         "not UTF-8": (1, f"{log}:13"),
         "not JSON": (1, f"{log}:14"),
         "nearly the same as an earlier one": (1, f"{log}:7"),
+        "without a whole answer in the log": (1, f"{log}:10"),
     }
     assert made.lines == len(rows(asked)) + sum(one.count for one in made.left_out) == 14
 
@@ -113,7 +114,7 @@ def test_personal_data_is_kept_when_asked_for(asked: GoldenAsked, tmp_path: Path
 def test_users_are_hashed_into_clusters(asked: GoldenAsked, tmp_path: Path) -> None:
     make(asked, tmp_path)
     clusters = [row["cluster"] for row in rows(asked) if "cluster" in row]
-    assert len(set(clusters)) == 7
+    assert len(set(clusters)) == 6
     assert all(len(str(one)) == 16 for one in clusters)
 
 
