@@ -109,11 +109,11 @@ def _check_scorers(spec: RunSpec, golden_set: GoldenSet, progress: Progress) -> 
     used = sorted({item.scorer for item in golden_set.items})
     for name in sorted(set(spec.scorers) - set(used)):
         progress.note(f"No golden prompt is scored by {name}: its settings change nothing (used: {', '.join(used)}).")
-    for name in used:
-        scorer = registry.scorer(name)
-        options = scoring.resolved(scorer, spec.scorers)
+    scorers = [(scorer := registry.scorer(name), scoring.resolved(scorer, spec.scorers)) for name in used]
+    for scorer, options in scorers:
         if scorer.bind is not None:
             scorer.bind(options)
+    for scorer, options in scorers:
         if scorer.ready is not None:
             progress.note(scorer.ready(options))
 
