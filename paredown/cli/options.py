@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from paredown.spec.schema import RunSpec
 
 
+TRUST_OPTIONS = (
+    click.option("--allow-pickle", is_flag=True, default=None, help="Open pickle weights (they can run code)."),
+    click.option("--trust-remote-code", is_flag=True, default=None, help="Run code that the checkpoint brings."),
+)
+
+
 def scorer_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Settings of scorers, for every verb that scores."""
     return click.option(
@@ -77,8 +83,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Price of this machine; gives the cost per million tokens.",
         ),
         click.option("--seed", type=int, help="Seed of the splits and of every other draw.  [default: 0]"),
-        click.option("--allow-pickle", is_flag=True, default=None, help="Open pickle weights (they can run code)."),
-        click.option("--trust-remote-code", is_flag=True, default=None, help="Run code that the checkpoint brings."),
+        *TRUST_OPTIONS,
         click.option(
             "--cache",
             "cache_dir",
@@ -100,8 +105,7 @@ def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What every verb about a model takes."""
     options = [
         click.option("--seed", type=int, help="Seed of every draw.  [default: 0]"),
-        click.option("--allow-pickle", is_flag=True, default=None, help="Open pickle weights (they can run code)."),
-        click.option("--trust-remote-code", is_flag=True, default=None, help="Run code that the checkpoint brings."),
+        *TRUST_OPTIONS,
         click.option("--cache", "cache_dir", type=click.Path(path_type=Path), help="Where models are kept."),
         click.option("--run-dir", type=click.Path(path_type=Path), help="Keep the record there.  [default: not kept]"),
     ]
