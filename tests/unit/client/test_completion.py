@@ -52,6 +52,12 @@ def test_a_busy_server_is_asked_again_after_the_pause_that_it_names() -> None:
     assert len(received) == 3
 
 
+def test_a_server_that_wants_an_hour_is_not_waited_for() -> None:
+    found, _, pauses = asked(http({}, "429 Too Many Requests", "Retry-After: 3600"), http(GOOD))
+    assert (found.text, found.tries, pauses) == ("", 1, [])
+    assert found.failure.startswith("answered 429 and says")
+
+
 def test_fields_that_the_server_refuses_are_named_otherwise_or_left_out_and_remembered() -> None:
     one = http({"error": {"message": "Use max_completion_tokens, not max_tokens."}}, "400 Bad Request")
     two = http({"error": {"message": "temperature must be 1."}}, "400 Bad Request")
