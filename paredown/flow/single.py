@@ -15,12 +15,11 @@ from paredown.decide import lengths as length_gate
 from paredown.decide import slices
 from paredown.environments.installed import missing
 from paredown.errors import UserError
-from paredown.evaluate import fidelity, lengths, scoring, smoke, smoke_declared, twins
+from paredown.evaluate import fidelity, lengths, scoring, smoke, smoke_declared, twins, weight_changes
 from paredown.evaluate.answers import BatchPolicy
 from paredown.evaluate.smoke import Reference
 from paredown.evaluate.twins import Twinned
 from paredown.flow import evidence, prepare, quality, record_place, twinning
-from paredown.flow.baseline import FURTHEST_POSITION
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
 from paredown.models import artifact as artifacts
@@ -148,15 +147,26 @@ def judge(
     smoked, compared, broken = _cheap_gates(context, prepared, candidate)
     if not smoked.passed or broken.passed is False:
         failed = [f"{c.name}: {c.detail}" for c in (*smoked.checks, broken) if c.passed is False]
-        return Comparison(smoked, compared, (), Verdict.REJECT, (*failed, *evidence.differences(smoked)))
+        reasons = (*failed, *evidence.differences(smoked), *_weights(prepared, candidate))
+        return Comparison(smoked, compared, (), Verdict.REJECT, reasons)
     asked = _evaluate_as_asked(context, prepared, prepared.baseline)
     before, after = asked.evaluation, _evaluate(context, asked.items, candidate, policy)
     judged = slices.judge(before, after, asked.items, prepared.margins, alpha=ALPHA, chance=evidence.chance)
     judged = twinning.told(judged, asked.items, prepared.margins, asked.twinned)
     written = lengths.compare(before, after, asked.items)
     combined = length_gate.decide(verdict_gates.combine(judged), length_gate.judge(written, context.spec.lengths))
-    reasons = (*combined.reasons, *evidence.differences(smoked))
+    reasons = (*combined.reasons, *((f"Fidelity: {broken.detail}",) if broken.warns else ()))
+    reasons += evidence.differences(smoked)
+    if combined.verdict is not Verdict.SHIP:
+        reasons += _weights(prepared, candidate)
     return Comparison(smoked, compared, judged, combined.verdict, reasons, before, after, written)
+
+
+def _weights(prepared: Prepared, candidate: Candidate) -> tuple[str, ...]:
+    """Where the weights of two plain checkpoints differ; nothing for other formats."""
+    if prepared.artifact.format != candidate.main.format:
+        return ()
+    return weight_changes.sentences(prepared.artifact.path, candidate.main.path)
 
 
 @dataclass(frozen=True)
@@ -174,8 +184,9 @@ def _baseline_side(context: RunContext, prepared: Prepared) -> BaselineSide:
 
     def measure() -> BaselineSide:
         with context.progress.stage("Baseline: answers and texts"), context.starter(prepared.baseline)() as running:
+            furthest = fidelity.furthest_position(running, prepared.golden.items)
             texts = fidelity.baseline_texts(
-                running, prompts, fidelity.plain_texts(), furthest=FURTHEST_POSITION, seed=context.spec.seed
+                running, prompts, fidelity.plain_texts(), furthest=furthest, seed=context.spec.seed
             )
             return BaselineSide(smoke.reference(running), texts, fidelity.noise_floor(running, texts))
 
