@@ -199,17 +199,21 @@ def _unreadable(judge: _Judge, found: Completion) -> str:
     if found.failure:
         return f"{judge.name} {found.failure}"
     if found.finish_reason == "length":
-        return f"{judge.name} was cut off before its verdict; raise max_tokens={judge.max_tokens}"
+        return f"{judge.name} was cut off before its verdict at max_tokens={judge.max_tokens}; give it more"
     return f"{judge.name} gave no verdict: it ends in {' '.join(found.text.split())[-80:]!r}"
 
 
 def _verdict(reply: str, label: str, allowed: Sequence[str]) -> str:
-    """What stands behind the label on the last line of a reply, in lower case; empty unless it does so exactly once."""
-    lines = [line.strip(" \t*`").casefold() for line in reply.strip().splitlines()]
+    """What stands behind the label on the last line of a reply, in lower case; empty unless it does so exactly once.
+
+    Thoughts that a server leaves in the text are no part of the reply.
+    """
+    said_aloud = reply.rpartition("</think>")[2]
+    lines = [line.strip(" \t*`").casefold() for line in said_aloud.strip().splitlines()]
     opening = f"{label.casefold()}:"
     if not lines or not lines[-1].startswith(opening) or sum(opening in line for line in lines) != 1:
         return ""
-    said = lines[-1].removeprefix(opening).strip(" *`")
+    said = lines[-1].removeprefix(opening).strip(" *`.")
     return said if said in allowed else ""
 
 

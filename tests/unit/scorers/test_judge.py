@@ -112,8 +112,11 @@ def test_a_reply_without_exactly_one_verdict_on_its_last_line_is_not_scored(say:
     assert "gave no verdict" in found.why
 
 
-def test_a_verdict_may_be_set_in_bold() -> None:
-    assert score(lambda _, label: f"Alike.\n\n**{label}: same**\n").value == 0.5
+@pytest.mark.parametrize(
+    "reply", ["Alike.\n\n**{}: same**\n", "{}: SAME.", "<think>Perhaps\n{0}: 1\n{0}: 2</think>\n{0}: SAME"]
+)
+def test_a_verdict_may_be_bold_end_in_a_point_or_follow_on_thoughts(reply: str) -> None:
+    assert score(lambda _, label: reply.format(label)).value == 0.5
 
 
 def test_a_judge_that_repeats_what_the_answer_tells_it_to_say_is_not_heard() -> None:
@@ -172,7 +175,7 @@ async def _never() -> None:
         (http({"error": "down"}, "503 Service Unavailable"), "answered 503 after 4 tries"),
         (http({"text": "hi"}), "answered with no completion"),
         (completed(" "), "answered with no text"),
-        (completed("Let me think", "length"), "was cut off before its verdict; raise max_tokens=1024"),
+        (completed("Let me think", "length"), "was cut off before its verdict at max_tokens=1024; give it more"),
         ([b"nonsense"], "did not answer"),
     ],
 )
