@@ -45,11 +45,12 @@ def engines_page() -> str:
         shape = registry.load_shape(name)
         options = " · ".join(f"`{o.name}` ({_cell(str(o.default))}): {_cell(o.help)}" for o in shape.options)
         lines.append(f"| `{name}` | {_cell(shape.summary)} | {options} |")
-    lines.append("\n| scorer | needs | what it judges |\n|---|---|---|")
+    lines.append("\n| scorer | needs | what it judges | settings |\n|---|---|---|---|")
     for name in registry.names("scorers"):
         scorer = registry.scorer(name)
         needs = f"log-probabilities ({scorer.needs.name.lower()})" if scorer.likelihood else "a generated answer"
-        lines.append(f"| `{name}` | {needs} | {scorer.summary} |")
+        options = " · ".join(f"`{o.name}` ({_cell(str(o.default))}): {_cell(o.help)}" for o in scorer.options)
+        lines.append(f"| `{name}` | {needs} | {scorer.summary} | {options} |")
     return "\n".join(lines) + "\n"
 
 
