@@ -18,8 +18,6 @@ from paredown.store.run_store import RunStore
 CONTROL_KEY = "control"
 AGAIN = "baseline again"
 PLAIN_TOKENS = 64
-FURTHEST_POSITION = 4096
-"""Where the last window of the long text starts, as far as the context goes: about as many tokens as all the rest."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,8 @@ def _quality(context: RunContext, prepared: Prepared, first: Trials, again: Tria
 
 def _texts(context: RunContext, prepared: Prepared, running: RunningEngine) -> Texts:
     prompts, plain = fidelity.choose_prompts(prepared.screening), fidelity.plain_texts(tokens=PLAIN_TOKENS)
-    return Texts(fidelity.baseline_texts(running, prompts, plain, furthest=FURTHEST_POSITION, seed=context.spec.seed))
+    furthest = fidelity.furthest_position(running, prepared.golden.items)
+    return Texts(fidelity.baseline_texts(running, prompts, plain, furthest=furthest, seed=context.spec.seed))
 
 
 def _floor(running: RunningEngine, texts: Texts) -> Floor:

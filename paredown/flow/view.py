@@ -20,7 +20,7 @@ from paredown.flow.speed import Terms, Trials
 from paredown.measure import figures
 from paredown.records.candidate import Candidate
 from paredown.records.figure import Figure, Samples, Scalar
-from paredown.records.golden import Answer, Evaluation
+from paredown.records.golden import Answer, Evaluation, FidelityFloor
 from paredown.records.verdict import CandidateVerdict
 from paredown.report.view import (
     BASELINE,
@@ -177,7 +177,16 @@ def _noise_floor(prepared: Prepared, concluded: Conclusion) -> tuple[Figure, ...
             missing="" if pairs else "no prompt has two scores",
             note=f"baseline again: {base.control.batch_policy}",
         ),
+        _fidelity_floor(base.floor),
     )
+
+
+def _fidelity_floor(floor: FidelityFloor | None) -> Figure:
+    """Mean KL of the baseline to itself in nats."""
+    if floor is None:
+        return Figure("kl", "nats", None, missing="the baseline's texts were not scored again")
+    note = f"baseline again, {floor.how}; a candidate below {floor.mean_kl_upper:.2g} nats does not differ from it"
+    return Figure("kl", "nats", floor.mean_kl, floor.positions, "aa", high=floor.mean_kl_upper, note=note)
 
 
 def _floor_note(floor: float) -> str:

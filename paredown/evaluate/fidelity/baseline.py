@@ -18,6 +18,7 @@ from paredown.records.traffic import TrafficRequest
 
 Complete = Callable[..., tuple[RequestEvents, ...]]
 
+LEAST_FURTHEST = 4096
 WIDE_IDS = 1024
 WIDE_TEXTS = 12
 WIDE_POSITIONS = 4
@@ -61,6 +62,19 @@ def baseline_texts(
             raise EngineError("The baseline answered none of the fidelity prompts.", events[0].detail)
         found = [*answered, *_plain(client, plain), *_long(client, plain, furthest, seed)]
         return _with_top_k(client, [*found, *_wide(found)], top_k)
+
+
+def furthest_position(running: RunningEngine, items: Sequence[GoldenItem], least: int = LEAST_FURTHEST) -> int:
+    """Where the last window of the long text is wanted: as far as the longest prompt goes, 4,096 at least.
+
+    Costs as many tokens to read as that prompt. The longest is that with the most characters.
+    """
+    longest = max(items, key=lambda item: sum(len(m.content) for m in item.messages), default=None)
+    if longest is None or not longest.messages:
+        return least
+    with running.scoring() as client:
+        (ids,) = client.encode([longest.messages])
+    return max(least, len(ids))
 
 
 def _answered(

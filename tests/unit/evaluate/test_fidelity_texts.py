@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -101,3 +102,10 @@ def test_windows_are_texts_of_one_cluster_that_share_their_beginning(toy: Callab
     assert windows[-1].token_ids[: windows[0].start] == windows[0].token_ids[: windows[0].start]
     assert windows[-1].parts == (f"long text at {windows[-1].start:,}",)
     assert all(len(text.top_ids) == len(text.token_ids) - text.start for text in windows)
+
+
+def test_the_long_text_reaches_as_far_as_the_longest_prompt_and_never_less_than_4096(toy: Callable[..., Any]) -> None:
+    short, long = item("a", "s"), replace(item("b", "s"), messages=(Message("user", "x" * 9000),))
+    assert fidelity.furthest_position(toy(), [short]) == 4096
+    assert fidelity.furthest_position(toy(), [short, long]) == len(toy().render(long.messages)) > 9000
+    assert fidelity.furthest_position(toy(), []) == 4096
