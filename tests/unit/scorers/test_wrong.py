@@ -82,7 +82,9 @@ def test_a_number_stands_beside_near_ones_in_its_own_notation() -> None:
 def test_near_numbers_lie_beyond_the_tolerance_and_keep_the_sign() -> None:
     assert list(_wrong.numbers(Decimal(0))) == [1, 10]
     assert list(_wrong.numbers(Decimal(-12))) == [-11, -13, -21, -2]
-    assert all(abs(n - 27) > 3 for n in _wrong.numbers(Decimal(27), Decimal(3)))
+    near = list(_wrong.numbers(Decimal(34), Decimal(10)))  # 43 would be right
+    assert near == [54, 14, 234]
+    assert set(choices(item("number", "34", tolerance="10"))) == {f"The answer is {n}." for n in (34, 54, 14, 234)}
 
 
 @pytest.mark.parametrize(
@@ -93,6 +95,11 @@ def test_a_text_stands_beside_its_opposite_near_numbers_or_words_of_the_question
     found = set(choices(item("exact_match", answer)))
     assert f"{answer}." in found
     assert wrong <= found
+
+
+def test_what_is_also_right_is_no_wrong_choice() -> None:
+    assert "9." not in choices(item("exact_match", '["8", "9"]'))
+    assert registry.scorer("exact_match").twin(item("exact_match", '["yes", "no"]')) is None
 
 
 def test_a_question_without_another_word_gives_no_twin() -> None:
