@@ -18,6 +18,7 @@ VERBS = {
     "profile": "Find what limits a model here: roofline, operators, a trace.",
     "evaluate": "Score a model on golden prompts.",
     "golden": "Make a golden set from production logs.",
+    "audit": "Find what weakens a verdict: prompts, calibration data, tokenizer, template.",
     "compare": "Judge one model directory against another, slice by slice.",
     "report": "Write the report of a run again (HTML, Markdown, JSON).",
     "verify": "Recompute every figure and the verdict of a run from its record, offline.",
