@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from paredown import registry
 from paredown.curate import strata
 from paredown.evaluate.audit import (
     baseline_answers,
@@ -23,7 +24,6 @@ from paredown.evaluate.audit import (
 from paredown.evaluate.audit.encoding import Encoded
 from paredown.evaluate.audit.likeness import Production
 from paredown.evaluate.audit.sizes import Reach
-from paredown.flow import evidence
 from paredown.hosts import tokenizer as tokenizers
 from paredown.hosts.tokenizer import LoadedTokenizer
 from paredown.records import codec
@@ -81,8 +81,12 @@ def after_baseline(store: RunStore, items: Sequence[GoldenItem], evaluations: Se
     """What the baseline's own answers show, computed once for the same answers and kept in the record."""
     key = codec.digest([[one.answers, one.scores] for one in evaluations])[:16]
     return store.once(
-        KIND, f"{ANSWERS}/{key}", Audit, lambda: Audit(baseline_answers.find(items, evaluations, evidence.chance))
+        KIND, f"{ANSWERS}/{key}", Audit, lambda: Audit(baseline_answers.find(items, evaluations, _chance))
     )
+
+
+def _chance(item: GoldenItem) -> float | None:
+    return registry.scorer(item.scorer).chance(item)
 
 
 def recorded(store: RunStore) -> tuple[Finding, ...]:

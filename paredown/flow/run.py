@@ -9,8 +9,8 @@ from pathlib import Path
 from paredown import registry
 from paredown.contracts import PlanFacts
 from paredown.environments.installed import missing
+from paredown.flow import audit, bottleneck, conclude, explain, prepare, view
 from paredown.flow import baseline as baselines
-from paredown.flow import bottleneck, conclude, explain, prepare, view
 from paredown.flow.climb import Climb, climb
 from paredown.flow.conclude import Conclusion
 from paredown.flow.context import Prepared, RunContext
@@ -52,6 +52,9 @@ def run(spec: RunSpec, run_dir: Path | None, progress: Progress, command: str = 
         prepared = prepare.prepare(context, requested)
         measured = baselines.measure(context, prepared)
         prepared, base = measured.prepared, measured.baseline
+        asked = (*prepared.screening, *prepared.confirmation)
+        for finding in audit.after_baseline(store, asked, (base.screening, base.confirmation)).findings:
+            progress.note(f"Audit: {finding.sentence}")
         for placement in bottleneck.placements(prepared, prepared.baseline, base.trials):
             progress.note(placement.sentence)
         plan = _plan(context, prepared)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paredown.evaluate.audit import wording
+from paredown.evaluate.audit.encoding import is_conversation
 from paredown.records.audit import Finding
 from paredown.records.golden import GoldenItem
 
 
 def find(items: Sequence[GoldenItem]) -> tuple[Finding, ...]:
     """By their texts alone; see `tokens` for how they are cut into tokens."""
-    talks = [item for item in items if item.messages]
+    talks = [item for item in items if is_conversation(item)]
     spaced = tuple(item.id for item in talks if any(choice != choice.strip() for choice in item.choices))
     prefixed = tuple(item.id for item in talks if "normalize" not in item.arguments and _has_prefix(item.choices))
     found = []

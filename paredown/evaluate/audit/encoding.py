@@ -16,7 +16,8 @@ class Encoded:
     """An item with its rendered conversation, as text and token ids, and the token ids of each choice.
 
     refused: why the chat template does not render it; text and ids are empty then
-    A text that stands by itself has no conversation, and its tokens as the one choice.
+    A text that stands by itself has no conversation, and its tokens as the one choice; a raw prompt (`arguments.raw`)
+    is plain text without a template, so that only its ids are known.
     """
 
     item: GoldenItem
@@ -36,9 +37,19 @@ def encode(items: Sequence[GoldenItem], tokens: LoadedTokenizer) -> tuple[Encode
     return tuple(_encode(item, tokens) for item in items)
 
 
+def is_conversation(item: GoldenItem) -> bool:
+    """Whether the chat template renders it."""
+    return bool(item.messages) and not item.arguments.get("raw", False)
+
+
 def _encode(item: GoldenItem, tokens: LoadedTokenizer) -> Encoded:
     if not item.messages:
         return Encoded(item, choices=tuple(tokens.tokenizer.encode(one, special_tokens=True) for one in item.choices))
+    if not is_conversation(item):
+        text = item.messages[0].content
+        ids = tokens.tokenizer.encode(text.rstrip(), special_tokens=True)
+        wholes = [tokens.tokenizer.encode(text + choice, special_tokens=True) for choice in item.choices]
+        return Encoded(item, ids=ids, choices=tuple(whole[len(ids) :] for whole in wholes))
     choices = tuple(tokens.tokenizer.encode(one, special_tokens=False) for one in item.choices)
     try:
         text = tokens.render([codec.to_plain(one) for one in item.messages], add_generation_prompt=True)

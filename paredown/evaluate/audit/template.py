@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from paredown.errors import UserError
 from paredown.evaluate.audit import wording
-from paredown.evaluate.audit.encoding import Encoded
+from paredown.evaluate.audit.encoding import Encoded, is_conversation
 from paredown.hosts.chat_template import Conversation, Render
 from paredown.records import codec
 from paredown.records.audit import Finding, Severity
@@ -19,7 +19,7 @@ TIMES_RENDERED = 8
 
 def find(encoded: Sequence[Encoded], render_at: RenderAt) -> tuple[Finding, ...]:
     """render_at: the model's template at a given time"""
-    talks = [one for one in encoded if one.item.messages]
+    talks = [one for one in encoded if is_conversation(one.item)]
     return (*_refused(talks), *_dropped(talks), *_changing([one for one in talks if not one.refused], render_at))
 
 
