@@ -171,6 +171,8 @@ REFUSED: Mapping[str, tuple[int | None, int | None]] = {
     "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424), "pidfd_getfd": (438, 438),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "setsid": (112, 157), "setpgid": (109, 154), "setpriority": (141, 140),
+    # memory that no limit counts, and that outlives the process
+    "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
     # the kernel and its namespaces
     "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39),
     "pivot_root": (155, 41), "chroot": (161, 51), "move_mount": (429, 429), "open_tree": (428, 428),

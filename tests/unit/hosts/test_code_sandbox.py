@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,7 @@ def test_what_fails_says_how_in_one_sentence(code: str, why: str) -> None:
         ("network", "socket.create_connection(('127.0.0.1', PORT))"),
         ("network", "socket.socket(socket.AF_UNIX)"),
         ("network", "assert ctypes.CDLL(None, use_errno=True).syscall(41, 2, 1, 0) >= 0"),
+        ("network", "assert ctypes.CDLL(None, use_errno=True).shmget(7, 4096, 0o1600) >= 0"),
         ("reading", "open('OUTSIDE').read()"),
         ("reading", "os.listdir('/proc')"),
         ("writing", "open('OUTSIDE', 'a')"),
@@ -134,6 +137,35 @@ def test_a_program_that_sleeps_is_ended_with_everything_that_it_started() -> Non
     found = run("import time\ndef f(x):\n    time.sleep(100)", limits=Limits(cpu_s=2, wall_s=1.5))
     assert (found.status, found.why) == ("failed", "the code did not end within 1.5 s")
     assert time.monotonic() - began < 15
+
+
+def _started_from(directory: Path) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and str(directory).encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def _until(holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 30
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.05)
+    return holds()
+
+
+@pytest.mark.slow
+def test_nothing_goes_on_when_paredown_is_killed(tmp_path: Path) -> None:
+    code = "import time\ntime.sleep(300)\ndef f(x): return 2"
+    program = f"Program(({code!r},), 'f', '', 'f(1)')"
+    starting = f"from paredown.hosts.code_sandbox import *\nrun({program}, Limits(wall_s=300), needed=())"
+    with subprocess.Popen([sys.executable, "-c", starting], env={**os.environ, "TMPDIR": str(tmp_path)}) as parent:
+        try:
+            assert _until(lambda: len(_started_from(tmp_path)) == 2)
+        finally:
+            parent.kill()
+    assert _until(lambda: not _started_from(tmp_path))
 
 
 @pytest.mark.slow
