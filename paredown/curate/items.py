@@ -50,7 +50,10 @@ def row(frozen: Frozen, *, scorer: str, salt: bytes) -> dict[str, Any]:
         "slice": frozen.stratum,
         "messages": messages,
         **_judged(frozen, scorer),
-        "tags": {"log": frozen.exchange.where, "answer": f"{frozen.origin}{', cut' if frozen.cut else ''}"},
+        "tags": {
+            "log": frozen.exchange.where.rpartition("/")[2],
+            "answer": f"{frozen.origin}{', cut' if frozen.cut else ''}",
+        },
     }
     if group:
         fields["cluster"] = hashlib.sha256(salt + group.encode("utf-8", "replace")).hexdigest()[:16]

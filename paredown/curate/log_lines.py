@@ -23,6 +23,8 @@ ROLES |= {"tool": "tool"}
 ANSWERS = ("response", "response_body", "completion", "answer", "output")
 CONVERSATIONS = ("conversation_id", "conversation", "session_id", "thread_id", "chat_id")
 USERS = ("user", "user_id", "end_user", "safety_identifier")
+RENDERED = ("<|im_start|>", "<|start_header_id|>", "[INST]", "<start_of_turn>", "<|user|>", "<｜User｜>", "<|turn>")
+"""Marks of chat templates: a prompt that holds one was rendered before it was logged."""
 ASKED = (
     "You can call one of the tools below. When one fits, answer with a single JSON object such as "
     '{"name": "the tool", "arguments": {"its argument": "value"}} and nothing else.'
@@ -133,6 +135,8 @@ def _turns(request: Mapping[str, Any]) -> tuple[Message, ...]:
     prompt = request.get("prompt")
     if isinstance(messages, str) or (not messages and isinstance(prompt, str)):
         messages = [{"role": "user", "content": messages or prompt}]
+        if any(mark in str(messages or prompt) for mark in RENDERED):
+            raise _NotUsable("a prompt with the chat template in it already (log the messages)")
     if not isinstance(messages, list) or not messages:
         raise _NotUsable("no messages")
     plain = [_turn(message) for message in messages]

@@ -20,7 +20,7 @@ SCHEMA = '{"type": "object", "required": ["city"]}'
 def row(
     answer: str, *, cut: bool = False, salt: bytes = b"s", scorer: str = "auto", **more: object
 ) -> dict[str, object]:
-    exchange = Exchange("log:3", (Message("user", "Go on."),), **more)
+    exchange = Exchange("logs/log:3", (Message("user", "Go on."),), **more)
     found = items.row(Frozen(exchange, "en.short", answer, "log", 40, cut), scorer=scorer, salt=salt)
     assert rows.parse(RawRow(json.loads(json.dumps(found)), "log:3")).slice == "en.short"
     return found

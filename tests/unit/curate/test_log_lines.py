@@ -119,6 +119,10 @@ def test_the_schema_is_kept() -> None:
         ({"messages": [{"role": "user", "content": 5}]}, "an empty message or one that is no text"),
         ({"messages": [{"role": "narrator", "content": "x"}]}, "a role that is not known"),
         ({"messages": ["x"]}, "a message that is no object"),
+        (
+            {"prompt": "<|im_start|>user\nHi<|im_end|>\n"},
+            "a prompt with the chat template in it already (log the messages)",
+        ),
         ({"messages": [ASK[0]]}, "no turn of a user to answer"),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
