@@ -15,6 +15,11 @@ from paredown.cli.options import run_options
 @click.argument("model", required=False)
 @run_options
 @click.option("--exhaust", is_flag=True, default=None, help="Go on after the first rung that meets every target.")
+@click.option(
+    "--early-stopping/--no-early-stopping",
+    default=None,
+    help="Whether the confirmation may end before all held-back prompts are asked.  [default: it may]",
+)
 @click.option("--budget", help="Time limit for the search, for example 10m or 2h.")
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON document on standard output; the rest on standard error."

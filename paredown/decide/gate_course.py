@@ -157,7 +157,7 @@ def _is_beyond(course: Course, look: int, level: float, alpha: float) -> bool:
             for k, found in enumerate(course.counted[: look + 1])
             if (place := course.place(k)) is not None
         )
-    if look < len(course.sizes) - 1 or not course.counted[-1].pairs:
+    if len(course.counted) < len(course.sizes) or not course.counted[-1].pairs:
         return False
     drop = limits.of(course.counted[-1], margin, alpha, alpha)
     return drop.p_worse <= level and drop.low > margin

@@ -8,14 +8,16 @@ and decide at the last look.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from paredown.decide import gate_course, pairs, slices
 from paredown.decide.gate_course import Course
 from paredown.decide.slices import Chance
 from paredown.records.golden import Evaluation, GoldenItem
 from paredown.records.verdict import Looks, Margin, SliceVerdict
+
+_SHIPPED = "Every gate had shipped."
 
 
 @dataclass(frozen=True)
@@ -45,29 +47,45 @@ class Walk:
     slices: tuple[SliceVerdict, ...] = ()
 
 
-def walk(asked: Asked, baseline: Evaluation, candidate: Evaluation, chance: Chance) -> Walk:
+def walk(
+    asked: Asked,
+    baseline: Evaluation,
+    candidate: Evaluation,
+    chance: Chance,
+    is_open: Callable[[Evaluation], bool] = lambda _: False,
+) -> Walk:
     """Go through the looks with the scores that there are.
 
     baseline:  scores of all items; those that it has no score for count nowhere
     candidate: scores of the items asked so far; None = no score, which counts as lost for a SHIP
+    is_open:   whether something beside the gates still needs prompts (answer lengths): then all are asked that are due
     """
     answered = {score.item for score in candidate.scores}
     courses = [gate_course.begin(margin, asked.order, asked.sizes, baseline, chance) for margin in asked.margins]
     strict = [item for item in asked.order if item.zero_tolerance]
     taken: set[str] = set()
+    everything = False
     for look, size in enumerate(asked.sizes):
-        due = _due(asked, courses, size) + (strict if look == 0 else [])
+        due = list(asked.order[:size]) if everything else _due(asked, courses, size)
+        due += strict if look == 0 else []
         taken |= {item.id for item in due}
         wanted = tuple(item for item in asked.order if item.id in taken and item.id not in answered)
         if wanted:
             return Walk(wanted)
         courses = [
             gate_course.decide(course, look, baseline, candidate, asked.alpha, _peers(courses, course))
+            if all(item.id in taken for item in course.items[: course.due[look]])
+            else course
             for course in courses
         ]
         courses = gate_course.reject(courses, look, asked.alpha)
         lost = slices.lost_among(pairs.pair(baseline, candidate, strict))
-        why = _ended(courses, lost, last=look == len(asked.sizes) - 1)
+        last = look == len(asked.sizes) - 1
+        why = _ended(courses, lost, last=last)
+        seen = _only(candidate, taken)
+        if why == _SHIPPED and not last and is_open(seen):
+            everything = True
+            continue
         if why:
             looks = Looks(len(asked.order), len(taken), len(asked.sizes), look + 1, why)
             rows = gate_course.rows(courses, asked.alpha, asked.next_alpha)
@@ -88,6 +106,15 @@ def _due(asked: Asked, courses: Sequence[Course], size: int) -> list[GoldenItem]
     return due
 
 
+def _only(candidate: Evaluation, ids: set[str]) -> Evaluation:
+    """What was known at an earlier look, when more is known now."""
+    return replace(
+        candidate,
+        answers=tuple(answer for answer in candidate.answers if answer.item in ids),
+        scores=tuple(score for score in candidate.scores if score.item in ids),
+    )
+
+
 def _peers(courses: Sequence[Course], course: Course) -> int:
     """How many slices are judged together with this one: the gates, or the watched ones."""
     return sum(1 for other in courses if other.margin.gated is course.margin.gated and other.sizes)
@@ -103,7 +130,7 @@ def _ended(courses: Sequence[Course], lost: Sequence[str], *, last: bool) -> str
     if rejected:
         return f"The gate {rejected[0]!r} was rejected."
     if gates and all(course.shipped_at is not None for course in gates):
-        return "Every gate had shipped."
+        return _SHIPPED
     if last:
         return "Every planned prompt was asked."
     if futile:

@@ -13,10 +13,10 @@ from itertools import groupby
 from paredown.decide import alpha, choose, decision, targets
 from paredown.decide.alpha import AlphaBudget
 from paredown.errors import EngineError
-from paredown.flow import evidence, gates, quality, speed
+from paredown.flow import confirmation, evidence, gates, quality, speed
 from paredown.flow.baseline import Baseline
+from paredown.flow.confirmation import Attempt, Confirmed
 from paredown.flow.context import Prepared, RunContext
-from paredown.flow.evidence import Confirmed
 from paredown.flow.gates import MISSED, PASSED, Outcome
 from paredown.records.candidate import Candidate, LeftOut, Plan, PlannedCandidate
 from paredown.records.verdict import CandidateVerdict, Verdict
@@ -132,11 +132,7 @@ def _confirm(
         if misses(measured):
             context.progress.note(f"{planned.name} misses a target when measured in turns with the baseline")
             return measured
-        _spend(context, prepared, candidate)
-        if found.confirmation is None:
-            title = f"Confirming {planned.name} on {len(prepared.confirmation)} held-back prompts"
-            with context.progress.stage(title) as stage, context.starter(candidate)() as running:
-                quality.evaluate(context, running, candidate, "confirmation", prepared.confirmation, stage)
+        _ask(context, prepared, candidate)
     except EngineError as error:
         store.put("outcome", planned.name, Outcome(planned.name, "confirmation", str(error), error.detail))
         context.progress.note(f"{planned.name} failed while it was confirmed: {error}")
@@ -157,14 +153,49 @@ def _measure_in_turns(context: RunContext, prepared: Prepared, candidate: Candid
         speed.in_turns(context, prepared, starts, key, stage, blocks=speed.FINAL_BLOCKS)
 
 
-def _spend(context: RunContext, prepared: Prepared, candidate: Candidate) -> None:
-    """Take this confirmation's share of the error budget before the first held-back answer is seen."""
+def _ask(context: RunContext, prepared: Prepared, candidate: Candidate) -> None:
+    """The held-back prompts, look by look, until the confirmation ends. A killed run goes on where it was."""
     store = context.store
-    key = evidence.confirmed_key(candidate, prepared)
-    if store.find("confirmed", key, Confirmed) is not None:
-        return
+    history = confirmation.attempts(store, prepared, candidate)
+    if not history or not history[-1].walk.wanted:
+        if not _begin(context, prepared, candidate, history):
+            return
+        history = confirmation.attempts(store, prepared, candidate)
+    planned = len(history[-1].items)
+    title = (
+        f"Confirming {candidate.name} on {'up to ' if context.spec.early_stopping else ''}{planned} held-back prompts"
+    )
+    with context.progress.stage(title) as stage, context.starter(candidate)() as running:
+        while wanted := history[-1].walk.wanted:
+            done = len(history[-1].answered)
+            part = gates.Part(stage, done / planned, (done + len(wanted)) / planned)
+            quality.evaluate(context, running, candidate, "confirmation", wanted, part)
+            history = confirmation.attempts(store, prepared, candidate)
+    ended = history[-1].walk.looks
+    if ended is not None and ended.asked < ended.planned:
+        context.progress.note(
+            f"{candidate.name}: {ended.asked} of {ended.planned} held-back prompts were enough "
+            f"({ended.looks_made} of {ended.looks_planned} looks). {ended.why}"
+        )
+
+
+def _begin(context: RunContext, prepared: Prepared, candidate: Candidate, history: Sequence[Attempt]) -> bool:
+    """Freeze a confirmation and take its share of the error budget; False when there is nothing to confirm.
+
+    The budget is written first: a kill between the two costs nothing, since the same attempt spends only once.
+    """
+    store, key = context.store, confirmation.key_of(candidate, prepared)
+    if store.find(confirmation.KIND, key, Confirmed) is not None:
+        return False
     budget = store.find("alpha", "run", AlphaBudget) or AlphaBudget()
-    items = tuple(quality.item_digest(item) for item in prepared.confirmation)
-    spending = alpha.spend(budget, candidate.digest(), items)
+    proposed = confirmation.propose(history, prepared, budget.next_alpha, context.spec.seed)
+    if proposed.why_not:
+        context.progress.note(f"{candidate.name} is not confirmed again: {proposed.why_not}")
+        return False
+    digests = tuple(quality.item_digest(item) for item in proposed.items)
+    spending = alpha.spend(budget, candidate.digest(), digests)
+    levels = (spending.alpha, spending.budget.next_alpha)
+    frozen = confirmation.freeze(proposed, prepared, candidate, levels, early=context.spec.early_stopping)
     store.put("alpha", "run", spending.budget)
-    store.put("confirmed", key, Confirmed(spending.alpha, spending.budget.next_alpha))
+    store.put(confirmation.KIND, key, frozen)
+    return True

@@ -6,30 +6,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paredown import registry
 from paredown.decide import gates, slices, targets
 from paredown.decide import lengths as length_gate
 from paredown.evaluate import lengths
-from paredown.flow import quality, speed, twinning
+from paredown.flow import confirmation, quality, speed, twinning
 from paredown.flow.baseline import Baseline
+from paredown.flow.confirmation import Attempt
 from paredown.flow.context import Prepared
 from paredown.flow.gates import MISSED, PASSED, Outcome
 from paredown.flow.speed import Sides, Trials
 from paredown.records.candidate import Candidate, PlannedCandidate
 from paredown.records.figure import Figure
-from paredown.records.golden import Evaluation, Fidelity, GoldenItem, Smoke
+from paredown.records.golden import Evaluation, Fidelity, Smoke
 from paredown.records.lengths import LengthRatio
 from paredown.records.verdict import CandidateVerdict, SliceVerdict, Verdict
 from paredown.spec.schema import RunSpec
 from paredown.store.run_store import RunStore
-
-
-@dataclass(frozen=True)
-class Confirmed:
-    """A confirmation that was made: the level that it spent, and that of a next one."""
-
-    alpha: float
-    next_alpha: float
 
 
 @dataclass(frozen=True)
@@ -45,8 +37,16 @@ class Evidence:
     final: Trials | None = None
     final_baseline: Trials | None = None
     screening: Evaluation | None = None
-    confirmation: Evaluation | None = None
-    confirmed: Confirmed | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def last(self) -> Attempt | None:
+        """The last confirmation that has ended."""
+        return next((one for one in reversed(self.attempts) if not one.walk.wanted), None)
+
+    @property
+    def confirmation(self) -> Evaluation | None:
+        return self.last.candidate if self.last else None
 
 
 def collect(store: RunStore, prepared: Prepared, planned: PlannedCandidate) -> Evidence:
@@ -73,14 +73,8 @@ def collect(store: RunStore, prepared: Prepared, planned: PlannedCandidate) -> E
         final=store.find("trial", f"{final}/{name}", Trials),
         final_baseline=store.find("trial", f"{final}/{prepared.baseline.name}", Trials),
         screening=quality.find_evaluation(store, candidate, "screening", prepared),
-        confirmation=quality.find_evaluation(store, candidate, "confirmation", prepared),
-        confirmed=store.find("confirmed", confirmed_key(candidate, prepared), Confirmed),
+        attempts=confirmation.attempts(store, prepared, candidate),
     )
-
-
-def confirmed_key(candidate: Candidate, prepared: Prepared) -> str:
-    """Names one confirmation: this candidate on these held-back prompts."""
-    return quality.evaluation_key(candidate, "confirmation", prepared.confirmation, settings=prepared.scorers)
 
 
 def figures(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunSpec) -> Pair:
@@ -123,35 +117,33 @@ def judge(evidence: Evidence, prepared: Prepared, baseline: Baseline, spec: RunS
         candidate=planned.name,
         stage=_stage(evidence),
         verdict=verdict,
-        reasons=(*reasons, *differences(evidence.smoke)),
+        reasons=(*reasons, *differences(evidence.smoke), *uneven(evidence.fidelity, spec)),
         slices=judged,
         targets=results,
         figures=pair.candidate,
         smoke=evidence.smoke,
         prediction=planned.prediction,
-        alpha=evidence.confirmed.alpha if evidence.confirmed else 0.0,
+        alpha=evidence.attempts[-1].confirmed.alpha if evidence.attempts else 0.0,
         error=outcome.error if outcome and outcome.stage not in (PASSED, MISSED) else "",
         ratios=ratios,
         lengths=written,
+        looks=evidence.last.walk.looks if evidence.last and len(evidence.last.confirmed.sizes) > 1 else None,
     )
 
 
 def _slices(evidence: Evidence, prepared: Prepared, baseline: Baseline) -> tuple[SliceVerdict, ...]:
     """On the held-back prompts when they were spent on this candidate, else on those that choose."""
-    if evidence.confirmation is not None and evidence.confirmed is not None:
-        judged = slices.judge(
-            baseline.confirmation,
-            evidence.confirmation,
-            prepared.confirmation,
-            prepared.margins,
-            alpha=evidence.confirmed.alpha,
-            chance=chance,
-            next_alpha=evidence.confirmed.next_alpha,
-        )
-        return twinning.told(judged, prepared.confirmation, prepared.margins, prepared.twinned)
+    if evidence.last is not None:
+        judged = confirmation.rows(evidence.attempts, prepared.margins)
+        return twinning.told(judged, evidence.last.items, prepared.margins, prepared.twinned)
     if evidence.screening is not None:
         judged = slices.judge(
-            baseline.screening, evidence.screening, prepared.screening, prepared.margins, alpha=0.05, chance=chance
+            baseline.screening,
+            evidence.screening,
+            prepared.screening,
+            prepared.margins,
+            alpha=0.05,
+            chance=confirmation.chance,
         )
         return twinning.told(judged, prepared.screening, prepared.margins, prepared.twinned)
     return ()
@@ -159,8 +151,8 @@ def _slices(evidence: Evidence, prepared: Prepared, baseline: Baseline) -> tuple
 
 def _lengths(evidence: Evidence, prepared: Prepared, baseline: Baseline) -> LengthRatio | None:
     """Of the same prompts as the slices."""
-    if evidence.confirmation is not None and evidence.confirmed is not None:
-        return lengths.compare(baseline.confirmation, evidence.confirmation, prepared.confirmation)
+    if evidence.last is not None:
+        return lengths.compare(evidence.last.baseline, evidence.last.candidate, evidence.last.items)
     if evidence.screening is not None:
         return lengths.compare(baseline.screening, evidence.screening, prepared.screening)
     return None
@@ -181,13 +173,13 @@ def _verdict(
     combined = gates.combine(judged)
     if written is not None:
         combined = length_gate.decide(combined, length_gate.judge(written, spec.lengths))
-    if evidence.confirmed is None and combined.verdict is Verdict.SHIP:
+    if evidence.last is None and combined.verdict is Verdict.SHIP:
         return Verdict.INVESTIGATE, ("Good on the prompts that choose; not confirmed on held-back prompts.",)
     return combined.verdict, combined.reasons
 
 
 def _stage(evidence: Evidence) -> str:
-    if evidence.confirmed is not None:
+    if evidence.attempts:
         return "confirmation"
     if evidence.outcome is not None and evidence.outcome.stage not in (PASSED, MISSED):
         return evidence.outcome.stage
@@ -199,6 +191,12 @@ def differences(found: Smoke | None) -> tuple[str, ...]:
     return tuple(f"Differs from the baseline: {warning.detail}" for warning in found.warnings) if found else ()
 
 
-def chance(item: GoldenItem) -> float | None:
-    """The item's score under random guessing, by its own scorer."""
-    return registry.scorer(item.scorer).chance(item)
+def uneven(found: Fidelity | None, spec: RunSpec) -> tuple[str, ...]:
+    """A language, slice or stretch of positions in which the candidate is much further from the baseline."""
+    if found is None:
+        return ()
+    check = gates.fidelity(found, spec.fidelity.max_mean_kl, spec.fidelity.min_top1)
+    return (f"Fidelity: {check.detail}",) if check.warns else ()
+
+
+chance = confirmation.chance

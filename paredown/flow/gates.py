@@ -197,7 +197,7 @@ def _speed_and_quality(
                 return Outcome(candidate.name, MISSED, missed)
         if quality.find_evaluation(context.store, candidate, "screening", prepared) is None:
             running = shared.get("running") or stack.enter_context(context.starter(candidate)())
-            quality.evaluate(context, running, candidate, "screening", prepared.screening, _Part(stage, 0.65, 1.0))
+            quality.evaluate(context, running, candidate, "screening", prepared.screening, Part(stage, 0.65, 1.0))
         return None
 
 
@@ -254,7 +254,7 @@ class _Kept:
         """Its owner closes it."""
 
 
-class _Part:
+class Part:
     """The part of a stage that lies between two fractions."""
 
     def __init__(self, stage: Stage, low: float, high: float) -> None:

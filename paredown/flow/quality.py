@@ -84,6 +84,21 @@ def evaluate(
     return made
 
 
+def joined(first: Evaluation, second: Evaluation) -> Evaluation:
+    """Two parts of one split, asked one after the other."""
+    return Evaluation(
+        second.candidate,
+        second.split,
+        {**first.scorer_versions, **second.scorer_versions},
+        (*first.answers, *second.answers),
+        (*first.scores, *second.scores),
+        first.prefill_tokens + second.prefill_tokens,
+        first.generated_tokens + second.generated_tokens,
+        first.seconds + second.seconds,
+        second.batch_policy,
+    )
+
+
 def find_evaluation(store: RunStore, candidate: Candidate, split: str, prepared: Prepared) -> Evaluation | None:
     """The stored evaluation of a split under the usual batching, None when it was not made."""
     key = evaluation_key(candidate, split, prepared.items(split), POLICY, prepared.scorers)

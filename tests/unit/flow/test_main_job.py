@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paredown.errors import RecordError, RunInUseError, UserError
 from paredown.flow import again
-from paredown.flow.evidence import Confirmed
+from paredown.flow.confirmation import Confirmed
 from paredown.flow.run import Finished
 from paredown.flow.verify import verify
+from paredown.records.golden import Fidelity
 from paredown.records.verdict import Verdict
 from paredown.store.lock import exclusive
 from paredown.store.run_store import RunStore
@@ -66,7 +68,9 @@ def test_the_confirmation_is_on_prompts_that_chose_nothing(finished: Finished) -
     chosen = verdict_of(finished, "fake_8bit")
     (gate,) = [s for s in chosen.slices if s.gated]
     assert chosen.stage == "confirmation"
-    assert gate.counts.n == 180
+    assert gate.counts.n == 86
+    assert chosen.looks is not None
+    assert (chosen.looks.planned, chosen.looks.asked, chosen.looks.looks_made) == (180, 86, 2)
 
 
 def test_the_paragraph_ends_with_artifact_command_and_digest(finished: Finished) -> None:
@@ -123,6 +127,24 @@ def copy(finished: Finished, world, tmp_path: Path) -> Path:
 def test_a_record_that_was_moved_verifies_all_the_same(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(copy.parent)
     assert verify(Path(copy.name)).decision.recommended == "fake_8bit"
+
+
+def test_fidelity_looks_far_into_the_context_beside_a_noise_floor_of_the_baseline(finished: Finished, world) -> None:
+    with RunStore(world.directory / "finished", read_only=True) as store:
+        found = store.get("fidelity", "fake_8bit", Fidelity)
+    assert found.floor is not None
+    assert found.truncation is not None
+    assert found.log_perplexity_se is not None
+    assert {part.kind for part in found.parts} == {"slice", "text", "positions"}
+    assert max(text.start for text in found.texts) >= 1024
+
+
+def test_verify_fails_when_a_mean_does_not_follow_from_its_positions(copy: Path) -> None:
+    with RunStore(copy) as store:
+        found = store.get("fidelity", "fake_8bit", Fidelity)
+        store.put("fidelity", "fake_8bit", replace(found, mean_kl=0.0123), bulk=True)
+    with pytest.raises(RecordError, match=r"fidelity fake_8bit: mean_kl was recorded as 0\.0123"):
+        verify(copy)
 
 
 def test_verify_fails_when_a_byte_of_the_raw_events_was_changed(copy: Path) -> None:
