@@ -37,9 +37,13 @@ class SliceChoice:
 
 @dataclass(frozen=True)
 class Twinned:
-    """The decision on every slice that has written prompts with a twin, in the order of their names."""
+    """The decision on every slice that has written prompts with a twin, in the order of their names.
+
+    items: the twins themselves, so that a record reads the same whatever later versions make of an item
+    """
 
     slices: tuple[SliceChoice, ...] = ()
+    items: tuple[GoldenItem, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,10 +57,16 @@ def twin_of(item: GoldenItem) -> GoldenItem | None:
     return None if scorer.likelihood else scorer.twin(item)
 
 
-def decide(items: Sequence[GoldenItem], scores: Sequence[Score], before: Twinned = Twinned()) -> Twinned:
+def decide(
+    items: Sequence[GoldenItem],
+    scores: Sequence[Score],
+    further: Sequence[GoldenItem] = (),
+    before: Twinned = Twinned(),
+) -> Twinned:
     """The slices whose written prompts the baseline gets wrong too often; what was decided `before` stays.
 
-    scores: the baseline's, on these items (as they are written) in their order
+    scores:  the baseline's, on `items` (as they are written) in their order
+    further: items that have no say, but are asked in the same way
     """
     kept = {one.slice: one for one in before.slices}
     found: dict[str, list[float]] = {}
@@ -69,25 +79,27 @@ def decide(items: Sequence[GoldenItem], scores: Sequence[Score], before: Twinned
     for name, values in found.items():
         few = len(values) < LEAST_ITEMS
         kept[name] = SliceChoice(name, sum(values), len(values), not few and sum(values) < RIGHT_SHARE * len(values))
-    return Twinned(tuple(kept[name] for name in sorted(kept)))
+    decided = Twinned(tuple(kept[name] for name in sorted(kept)))
+    names = set(decided.names)
+    made = [twin_of(item) for item in (*items, *further) if item.slice in names]
+    return Twinned(decided.slices, tuple(twin for twin in made if twin is not None))
 
 
 def replaced(items: Sequence[GoldenItem], twinned: Twinned) -> tuple[GoldenItem, ...]:
     """The items with twins in place of the written ones of those slices; an item without a twin stays as it is."""
-    names = set(twinned.names)
-    return tuple((twin_of(item) or item) if item.slice in names else item for item in items)
+    twins = {twin.id.removesuffix(TWIN_SUFFIX): twin for twin in twinned.items}
+    return tuple(twins.get(item.id, item) for item in items)
 
 
 def with_twins(items: Sequence[GoldenItem], twinned: Twinned) -> tuple[GoldenItem, ...]:
     """All items that may have been asked: those as written, and the twins in their place."""
-    known = {item.id for item in items}
-    return (*items, *(item for item in replaced(items, twinned) if item.id not in known))
+    return (*items, *twinned.items)
 
 
 def count(items: Sequence[GoldenItem], twinned: Twinned) -> int:
     """How many of these items, as they are asked, are twins."""
-    names = set(twinned.names)
-    return sum(item.slice in names and item.id.endswith(TWIN_SUFFIX) for item in items)
+    twins = {twin.id for twin in twinned.items}
+    return sum(item.id in twins for item in items)
 
 
 def sentences(items: Sequence[GoldenItem], twinned: Twinned) -> tuple[str, ...]:

@@ -38,8 +38,8 @@ def decide(context: RunContext, prepared: Prepared, screening: Evaluation) -> Pr
     store = context.store
     entries = list(store.entries(KIND))
     before = codec.loads(Twinned, store.body(entries[-1])) if entries else Twinned()
-    found = twins.decide(prepared.screening, screening.scores, before)
-    store.put(KIND, prepared.golden.digest, found)
+    found = twins.decide(prepared.screening, screening.scores, prepared.confirmation, before)
+    store.put(KIND, prepared.golden.digest, found, bulk=True)
     made = apply(prepared, found)
     for sentence in twins.sentences((*made.screening, *made.confirmation), found):
         context.progress.note(sentence)

@@ -62,20 +62,21 @@ def test_a_slice_without_any_twin_is_not_decided_on() -> None:
 def test_what_was_decided_before_stays_and_only_new_slices_are_added() -> None:
     before = twins.decide(SUMS, scored(*(0,) * 8))
     more = [*SUMS, *(number_item(f"t{i}", "more") for i in range(4))]
-    after = twins.decide(more, scored(*(1,) * 8, 0, 0, 0, 0), before)
+    after = twins.decide(more, scored(*(1,) * 8, 0, 0, 0, 0), before=before)
     assert after.names == ("more", "sums")
     assert before.slices[0] in after.slices
 
 
 def test_twins_stand_in_the_place_of_their_items_and_the_rest_stays() -> None:
     items = (SUMS[0], choice_item("c"), number_item("x", "other"), dataclasses.replace(SUMS[1], cluster="doc"))
-    twinned = Twinned((SliceChoice("sums", 0.0, 8, as_choices=True),))
+    twinned = twins.decide(SUMS[2:], scored(*(0,) * 6), further=items)
     made = twins.replaced(items, twinned)
     assert [item.id for item in made] == ["s0~twin", "c", "x", "s1~twin"]
     assert [item.cluster for item in made] == ["s0", "", "", "doc"]
     assert twins.replaced(items, Twinned()) == items
     assert twins.count(made, twinned) == 2
-    assert {item.id for item in twins.with_twins(items, twinned)} == {"s0", "c", "x", "s1", "s0~twin", "s1~twin"}
+    both = {item.id for item in twins.with_twins(items, twinned)}
+    assert both == {"s0", "c", "x", "s1", *(f"s{n}~twin" for n in range(8))}
 
 
 def test_the_sentence_says_how_many_and_why() -> None:

@@ -17,7 +17,8 @@ from paredown.records.verdict import Margin, PairedCounts, SliceVerdict, Verdict
 from paredown.store.run_store import RunStore
 from paredown.testing import fake_models
 
-TWINNED = Twinned((SliceChoice("sums", 0.0, 8, as_choices=True),))
+TWIN = GoldenItem("a~twin", "sums", "likelihood", (Message("user", "?"),), "0", choices=("7", "8"))
+TWINNED = Twinned((SliceChoice("sums", 0.0, 8, as_choices=True),), (TWIN,))
 
 
 def judged(name: str) -> SliceVerdict:
@@ -25,10 +26,9 @@ def judged(name: str) -> SliceVerdict:
 
 
 def test_the_reason_of_a_slice_and_of_a_pool_says_how_many_were_asked_as_choices() -> None:
-    twin = GoldenItem("a~twin", "sums", "likelihood", (Message("user", "?"),), "0", choices=("7", "8"))
-    other = dataclasses.replace(twin, id="b", slice="facts")
+    other = dataclasses.replace(TWIN, id="b", slice="facts")
     margins = [Margin("sums", 0.05, True), Margin("facts", 0.05, True), Margin("both", 0.05, True, ("facts", "sums"))]
-    told = twinning.told([judged(m.slice) for m in margins], [twin, other], margins, TWINNED)
+    told = twinning.told([judged(m.slice) for m in margins], [TWIN, other], margins, TWINNED)
     assert [one.reason.startswith("Fine. 1 of the 1 prompts of 'sums'") for one in told] == [True, False, True]
     assert told[1].reason == "Fine."
 
