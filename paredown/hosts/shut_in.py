@@ -151,7 +151,10 @@ def _answer(names: Mapping[str, Any], call: Mapping[str, Any], answers: int) -> 
     try:
         arguments, keywords = unpack(call["arguments"]), unpack(call["keywords"])
         value = pack(names[call["name"]](*arguments, **keywords), strict=False)
-        raw: Mapping[str, Any] = {"value": value}
+        raw: dict[str, Any] = {"value": value}
+        after = pack(list(arguments), strict=False)
+        if after != call["arguments"]:
+            raw["arguments"] = after
         json.dumps(raw)
     except BaseException as error:  # noqa: BLE001  the test decides what an exception means
         raw = {"error": _words(error), "kind": type(error).__name__}
@@ -214,7 +217,7 @@ class Code:
         try:
             send(self._calls, {"name": self._name, "arguments": packed[0], "keywords": packed[1]})
             answer = receive(self._answers)
-            value = unpack(answer.get("value"))
+            value, after = unpack(answer.get("value")), unpack(answer.get("arguments", ["list"]))
         except (CodeEnded, BrokenPipeError):
             self.ended = True
             raise CodeEnded from None
@@ -222,6 +225,8 @@ class Code:
             raise Unreadable(str(error)) from None
         if "error" in answer:
             raise _raised(str(answer["error"]), str(answer.get("kind")))
+        for own, changed in zip(arguments, after, strict=False):
+            _change(own, changed)
         return value
 
     def how_it_ended(self, cpu_s: int) -> str:
@@ -232,6 +237,15 @@ class Code:
         if number == signal.SIGXCPU:
             return f"the code took more than {cpu_s} s of processor time"
         return f"the code's process was ended by {signal.Signals(number).name}"
+
+
+def _change(own: Any, changed: Any) -> None:
+    """What the code did to an argument in place, done to the tests' own."""
+    if isinstance(own, list) and isinstance(changed, list):
+        own[:] = changed
+    elif isinstance(own, dict | set) and type(own) is type(changed):
+        own.clear()
+        own.update(changed)
 
 
 def _raised(words: str, name: str) -> Exception:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from paredown.hosts import code_sandbox
+from paredown.hosts import code_sandbox, isolation
 from paredown.hosts.code_sandbox import PROTECTIONS, Limits, Outcome, Program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
@@ -35,15 +37,23 @@ def held() -> Mapping[str, bool]:
     return found
 
 
+def offers(name: str) -> bool:
+    """Whether this machine has what the protection is made of, so that it must hold."""
+    if name in ("reading", "writing"):
+        return ctypes.CDLL(None).syscall(isolation.CREATE_RULESET, None, 0, isolation.RULESET_VERSION) > 0
+    return platform.machine() in isolation.MACHINES and Path("/proc/sys/kernel/seccomp").exists()
+
+
 def need(held: Mapping[str, bool], name: str) -> None:
-    if not held[name]:
+    if not held[name] and not offers(name):
         pytest.skip(f"this machine does not promise {PROTECTIONS[name]}")
+    assert held[name]
 
 
 def test_right_code_passes_and_every_protection_is_looked_at() -> None:
     found = run("print('hello')\ndef f(x): return x + 1")
     assert (found.status, found.why) == ("passed", "")
-    assert set(found.held or {}) == set(PROTECTIONS)
+    assert {name for name, holds in (found.held or {}).items() if holds} >= set(filter(offers, PROTECTIONS))
 
 
 @pytest.mark.parametrize(
@@ -185,6 +195,8 @@ def test_many_files_fill_a_small_disk_of_their_own() -> None:
         ("def f(x): return b'x', 1j, [1.5, float('inf')], None, frozenset()",
          "assert f(0) == (b'x', 1j, [1.5, float('inf')], None, frozenset())"),
         ("def f(x): return 10**6000", "assert f(0) == 10**6000"),
+        ("def f(a, b, c):\n    a.sort()\n    b[1] = [2]\n    c.add(3)",
+         "a, b, c = [2, 1], {}, set()\nassert f(a, b, c) is None\nassert (a, b, c) == ([1, 2], {1: [2]}, {3})"),
         ("def f(x): return x + 1\n\nThis adds one, isn't it?", TESTS),
         ("def f(x): return x + 1", f"{TESTS}    assert helper(1) == candidate(1)"),
     ],
