@@ -117,6 +117,12 @@ def test_with_every_id_both_bounds_are_the_exact_divergences() -> None:
     assert found.reverse == pytest.approx(float((q * np.log(q / p)).sum()))
 
 
+def test_with_one_id_the_rest_is_one_more_outcome_in_both_directions() -> None:
+    found = divergence.bounds([math.log(0.7)], [math.log(0.2)])
+    assert found.kl == pytest.approx(0.7 * math.log(0.7 / 0.2) + 0.3 * math.log(0.3 / 0.8))
+    assert found.reverse == pytest.approx(0.2 * math.log(0.2 / 0.7) + 0.8 * math.log(0.8 / 0.3))
+
+
 def test_below_given_ids_only_the_agreement_is_measured(toy: Make) -> None:
     found = compare(toy(noise=1.0), texts(toy(), 8), ScoringLevel.OWN_TOP_K)
     assert found.mean_kl is None
