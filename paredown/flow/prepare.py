@@ -10,6 +10,7 @@ from pathlib import Path
 from paredown import __version__, registry
 from paredown import machine as machines
 from paredown.contracts import Engine
+from paredown.decide.alpha import AlphaBudget
 from paredown.decide.pairs import members
 from paredown.environments.installed import missing
 from paredown.errors import MissingPackageError, UnknownNameError, UserError
@@ -33,10 +34,12 @@ from paredown.records.traffic import Workload
 from paredown.records.verdict import Margin, Target
 from paredown.spec import measurable
 from paredown.spec.schema import RunSpec
-from paredown.stats import power
+from paredown.stats import sequential
 from paredown.traffic import calibration
 from paredown.traffic import load as traffics
 from paredown.traffic.tokens import Tokens
+
+_EXPECTED_FLIPS = 0.05
 
 
 @dataclass(frozen=True)
@@ -227,16 +230,24 @@ def _say_what_is_coming(context: RunContext, prepared: Prepared) -> None:
     )
     gated = [margin for margin in prepared.margins if margin.gated]
     for margin in gated:
-        needed = power.prompts_for_margin(margin.margin, flip_rate=0.05, gates=len(gated))
-        there = len(members(margin, prepared.confirmation))
-        few = " (too few unless almost nothing flips)" if needed is None or there < needed else ""
-        note(
-            f"Gate {margin.slice!r}: to show a drop of at most {100 * margin.margin:g} points takes "
-            f"{'more prompts than can be asked' if needed is None else f'about {needed} prompts'} at 5 % flips; "
-            f"{there} are held back to confirm{few}"
-        )
+        note(_what_it_takes(context, prepared, margin, len(gated)))
     if prepared.facts.caution:
         note(prepared.facts.caution)
+
+
+def _what_it_takes(context: RunContext, prepared: Prepared, margin: Margin, gates: int) -> str:
+    """Prompts by which an unharmed candidate ships with 80 % probability, through all gates together."""
+    level = (context.store.find("alpha", "run", AlphaBudget) or AlphaBudget()).next_alpha
+    looks = sequential.LOOKS if context.spec.early_stopping else 1
+    needed = sequential.items_for_margin(margin.margin, _EXPECTED_FLIPS, gates, level, looks=looks)
+    there = len(members(margin, prepared.confirmation))
+    few = " (too few unless almost nothing flips)" if needed is None or there < needed else ""
+    takes = "more prompts than can be asked" if needed is None else f"about {needed:,} held-back prompts"
+    ends = "; it stops earlier when the verdict is clear" if looks > 1 and needed is not None else ""
+    return (
+        f"Gate {margin.slice!r}: to show a drop of at most {100 * margin.margin:g} points takes {takes} at "
+        f"{100 * _EXPECTED_FLIPS:g} % flips{ends}. {there:,} are held back to confirm{few}"
+    )
 
 
 def _audit(context: RunContext, prepared: Prepared, requested: Requested) -> None:

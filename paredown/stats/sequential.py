@@ -279,7 +279,12 @@ def items_for_margin(
         return n
     n = math.floor(0.95 * n)
     while n <= spending.MANY_ITEMS:
-        if course(plan(n, margin, alpha, looks, flip_rate, gates), flip_rate, 0.0, futility=True).ship >= each:
+        sizes = look_sizes(n, looks)
+        ship = _levels(sizes, margin, alpha, -1.0)
+        futile = _futile_levels(sizes, margin, flip_rate, _FUTILITY_LOSS / gates)
+        # What would reject is futile long before, so the levels of REJECT (half of the work) change nothing here.
+        decided = tuple(Look(*four) for four in zip(sizes, ship, [0.0] * len(ship), futile, strict=True))
+        if course(SequentialPlan(margin, alpha, flip_rate, decided), flip_rate, 0.0, futility=True).ship >= each:
             return n
         n += max(1, n // 40)
     return n
@@ -296,7 +301,7 @@ def _items_by_normal(margin: float, flip_rate: float, gates: int, alpha: float, 
         if len(at) < len(levels):
             return 0.0
         futile = _futile_levels(at, margin, flip_rate, _FUTILITY_LOSS / gates)
-        decided = tuple(Look(*each) for each in zip(at, levels, levels, futile, strict=True))
+        decided = tuple(Look(*four) for four in zip(at, levels, levels, futile, strict=True))
         return _ship_chance(SequentialPlan(margin, alpha, flip_rate, decided), flip_rate)
 
     if reached(_MOST_ITEMS) < each:
