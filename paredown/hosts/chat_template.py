@@ -64,7 +64,7 @@ def compile_template(
                 add_generation_prompt=add_generation_prompt,
                 **special_tokens,
             )
-        except (jinja2.TemplateError, TypeError, KeyError) as error:
+        except (jinja2.TemplateError, TypeError, KeyError, ValueError, ArithmeticError) as error:
             raise UserError(f"The chat template cannot render these messages: {error}") from error
 
     return render
