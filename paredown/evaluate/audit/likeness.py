@@ -32,7 +32,10 @@ MOST_TOKENS = 100_000
 LEAST_SHARE = 0.05
 MISSING = 0.1
 """A language that has 5 % of the prompts and less than a tenth of that in the calibration data is missing there."""
+NOT_TOLD = ("none", "latin")
+"""What is said of texts without letters, and of those in Latin letters that could be in any of many languages."""
 BEYOND = 0.25
+"""Share of the prompts' tokens that may stand further in than any calibration token."""
 
 Language = Callable[[str], str]
 Ids = NDArray[np.int64]
@@ -149,7 +152,7 @@ def _languages(production: Production, calibration: Calibration) -> list[Finding
     missing = {
         name: share for name, share in asked.items() if share >= LEAST_SHARE and given.get(name, 0.0) < MISSING * share
     }
-    if not missing:
+    if not missing or not given:
         return []
     shown = ", ".join(
         f"{name} {wording.percent(share)} of the prompts and {wording.percent(given.get(name, 0.0))} of the data"
@@ -163,11 +166,11 @@ def _languages(production: Production, calibration: Calibration) -> list[Finding
 
 
 def _by_language(texts: Sequence[str], language: Language) -> dict[str, float]:
-    """Share of each language by letters; texts without words are left out."""
+    """Share of each language by letters; texts whose language is not told are left out."""
     letters: Counter[str] = Counter()
     for text in texts:
         name = language(text)
-        if name != "none":
+        if name not in NOT_TOLD:
             letters[name] += len(text)
     return {name: count / letters.total() for name, count in letters.items()}
 
