@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from paredown.cli.options import calibration_option, given_spec, model_options, scorer_option
+from paredown.cli.options import calibration_option, given_spec, model_options, scorer_option, twins_option
 
 STATUS = {"SHIP": 0, "REJECT": 3, "INVESTIGATE": 4}
 
@@ -17,6 +17,7 @@ STATUS = {"SHIP": 0, "REJECT": 3, "INVESTIGATE": 4}
 @model_options
 @click.option("--golden", multiple=True, metavar="FILE|DATASET", help="Golden prompts.  [default: builtin]")
 @scorer_option
+@twins_option
 @calibration_option
 @click.option("--target", "targets", multiple=True, metavar="TARGET", help="Margins, for example 'quality_drop<=3pt'.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")

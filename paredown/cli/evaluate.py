@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from paredown.cli.options import given_spec, model_options, scorer_option
+from paredown.cli.options import given_spec, model_options, scorer_option, twins_option
 
 
 @click.command("evaluate")
@@ -14,6 +14,7 @@ from paredown.cli.options import given_spec, model_options, scorer_option
 @model_options
 @click.option("--golden", multiple=True, metavar="FILE|DATASET", help="Golden prompts.  [default: builtin]")
 @scorer_option
+@twins_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def command(model: str, as_json: bool, run_dir: Path | None, **flags: object) -> int:
     """Score MODEL on golden prompts, slice by slice."""

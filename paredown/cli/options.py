@@ -30,6 +30,15 @@ def scorer_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def twins_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Whether prompts may be asked as choices, for every verb that scores."""
+    return click.option(
+        "--twins/--no-twins",
+        default=None,
+        help="Whether a slice of which the baseline writes too few answers right is asked as choices.  [default: yes]",
+    )(function)
+
+
 def calibration_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Calibration data, for every verb that audits them."""
     return click.option(
@@ -66,6 +75,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Golden prompts: JSONL, CSV or a data set.  [default: builtin]",
         ),
         scorer_option,
+        twins_option,
         calibration_option,
         click.option(
             "--target",

@@ -62,11 +62,14 @@ def decide(
     scores: Sequence[Score],
     further: Sequence[GoldenItem] = (),
     before: Twinned = Twinned(),
+    *,
+    possible: bool = True,
 ) -> Twinned:
     """The slices whose written prompts the baseline gets wrong too often; what was decided `before` stays.
 
     scores:  the baseline's, on `items` (as they are written) in their order
     further: items that have no say, but are asked in the same way
+    possible: False where no choice can be scored, or none is wanted: then every prompt stays written
     """
     kept = {one.slice: one for one in before.slices}
     found: dict[str, list[float]] = {}
@@ -77,8 +80,8 @@ def decide(
         if score.value is not None and registry.scorer(item.scorer).chance(item) is not None:
             values.append(score.value)
     for name, values in found.items():
-        few = len(values) < LEAST_ITEMS
-        kept[name] = SliceChoice(name, sum(values), len(values), not few and sum(values) < RIGHT_SHARE * len(values))
+        poor = len(values) >= LEAST_ITEMS and sum(values) < RIGHT_SHARE * len(values)
+        kept[name] = SliceChoice(name, sum(values), len(values), as_choices=possible and poor)
     decided = Twinned(tuple(kept[name] for name in sorted(kept)))
     names = set(decided.names)
     made = [twin_of(item) for item in (*items, *further) if item.slice in names]

@@ -254,20 +254,22 @@ def opened(spec: RunSpec, run_dir: Path | None, progress: Progress) -> Iterator[
 def _evaluate_as_asked(context: RunContext, prepared: Prepared, candidate: Candidate) -> AsAsked:
     """All prompts as they are written; then those slices as choices of which the model writes too few right."""
     items = prepared.golden.items
-    title = f"{candidate.name}: {len(items)} golden prompts on {candidate.engine}"
-    with context.progress.stage(title) as stage, context.starter(candidate)() as running:
-        as_written = quality.evaluate(context, running, candidate, "all", items, stage)
-        twinned = twins.decide(items, as_written.scores)
-        asked = twins.replaced(items, twinned)
-        for sentence in twins.sentences(asked, twinned):
-            context.progress.note(sentence)
-        made = quality.evaluate(context, running, candidate, "all", asked, stage)
-    return AsAsked(asked, twinned, as_written, made)
+    as_written = _evaluate(context, items, candidate)
+    twinned = twins.decide(items, as_written.scores, possible=twinning.possible(context, prepared))
+    asked = twins.replaced(items, twinned)
+    for sentence in twins.sentences(asked, twinned):
+        context.progress.note(sentence)
+    return AsAsked(asked, twinned, as_written, _evaluate(context, asked, candidate))
 
 
 def _evaluate(
-    context: RunContext, items: Sequence[GoldenItem], candidate: Candidate, policy: BatchPolicy
+    context: RunContext, items: Sequence[GoldenItem], candidate: Candidate, policy: BatchPolicy = quality.POLICY
 ) -> Evaluation:
+    """Nothing is started when the record has it already."""
+    key = quality.evaluation_key(candidate, "all", items, policy, context.spec.scorers)
+    found = context.store.find("evaluation", key, Evaluation)
+    if found is not None:
+        return found
     title = f"{candidate.name}: {len(items)} golden prompts on {candidate.engine}"
     with context.progress.stage(title) as stage, context.starter(candidate)() as running:
         return quality.evaluate(context, running, candidate, "all", items, stage, policy)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from paredown import registry
+from paredown.contracts import ScoringLevel
 from paredown.decide.pairs import members
 from paredown.evaluate import twins
 from paredown.evaluate.twins import Twinned
@@ -33,12 +35,19 @@ def from_record(store: RunStore, prepared: Prepared) -> Prepared | None:
     return None if found is None else apply(prepared, found)
 
 
+def possible(context: RunContext, prepared: Prepared) -> bool:
+    """Whether twins are wanted, and the baseline's engine gives the log-probabilities that they take."""
+    return context.spec.twins and registry.engine(prepared.baseline.engine).scoring >= ScoringLevel.TARGET_ONLY
+
+
 def decide(context: RunContext, prepared: Prepared, screening: Evaluation) -> Prepared:
     """Decide by the baseline's answers to the prompts that choose, as they are written, and announce it."""
     store = context.store
     entries = list(store.entries(KIND))
     before = codec.loads(Twinned, store.body(entries[-1])) if entries else Twinned()
-    found = twins.decide(prepared.screening, screening.scores, prepared.confirmation, before)
+    found = twins.decide(
+        prepared.screening, screening.scores, prepared.confirmation, before, possible=possible(context, prepared)
+    )
     store.put(KIND, prepared.golden.digest, found, bulk=True)
     made = apply(prepared, found)
     for sentence in twins.sentences((*made.screening, *made.confirmation), found):

@@ -67,6 +67,7 @@ class RunSpec(_Strict):
     scorers:  settings of scorers by name (`judge: {url: …}`)
     budget_s: time limit of the search in seconds (`10m`, `1h30m`)
     early_stopping: a confirmation may end at one of five looks; off = every held-back prompt is asked
+    twins:    a slice of which the baseline writes too few right is asked as choices; off = as it is written
     screening_fraction: share of the golden items that choose the candidate; the rest confirms it
     """
 
@@ -88,6 +89,7 @@ class RunSpec(_Strict):
     price_usd_per_hour: float | None = Field(default=None, alias="price_per_hour", gt=0.0)
     seed: int = Field(default=0, ge=0)
     early_stopping: bool = True
+    twins: bool = True
     screening_fraction: float = Field(default=0.25, gt=0.0, lt=1.0)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     allow_pickle: bool = False

@@ -37,6 +37,12 @@ def test_a_slice_of_which_fewer_than_one_in_four_are_right_is_asked_as_choices()
     assert twins.decide(SUMS, scored(1, 1, 0, 0, 0, 0, 0, 0)).names == ()
 
 
+def test_where_no_choice_can_be_scored_or_is_wanted_every_prompt_stays_written() -> None:
+    found = twins.decide(SUMS, scored(*(0,) * 8), possible=False)
+    assert found.slices == (SliceChoice("sums", 0.0, 8, as_choices=False),)
+    assert twins.replaced(SUMS, found) == tuple(SUMS)
+
+
 def test_only_written_prompts_with_a_score_and_a_known_chance_count() -> None:
     items = [*SUMS[:5], choice_item("c1"), choice_item("c2")]
     found = twins.decide(items, scored(1, 0, 0, 0, None, 1, 1))

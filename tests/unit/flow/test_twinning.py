@@ -47,7 +47,8 @@ def test_evaluate_shows_a_slice_that_cannot_be_written_once_more_as_choices(worl
         def note(self, text: str) -> None:
             said.append(text)
 
-    rows = single.evaluate(cannot_write(world, tmp_path).spec(), None, Listening())
+    poor = cannot_write(world, tmp_path)
+    rows = single.evaluate(poor.spec(), tmp_path / "record", Listening())
     assert [(row.slice, row.twins > 0) for row in rows] == [("facts", False), ("facts", True)] + [
         ("reasoning", False)
     ] + ([("reasoning", True)] if len(rows) == 4 else [])
@@ -55,6 +56,9 @@ def test_evaluate_shows_a_slice_that_cannot_be_written_once_more_as_choices(worl
     assert as_choices.scored == as_written.scored == 120
     assert (as_choices.chance or 0) > (as_written.chance or 0)
     assert any("prompts of 'facts' are asked as choices (likelihood twins)" in text for text in said)
+    written_only = single.evaluate(poor.spec(twins=False), None, Silent())
+    assert [(row.slice, row.twins) for row in written_only] == [("facts", 0), ("reasoning", 0)]
+    assert written_only[0].score == as_written.score
 
 
 @pytest.mark.slow
