@@ -84,8 +84,11 @@ def _asked(item: GoldenItem) -> str:
 
 
 def _units(sample: CalibrationSample) -> tuple[str, ...]:
-    """The texts that a prompt can be all of."""
-    return (sample.text,) if sample.text else tuple(message.content for message in sample.messages)
+    """The texts that a prompt can be all of: each message, and the conversation as an item with examples asks it."""
+    if sample.text:
+        return (sample.text,)
+    talk = "\n".join(message.content for message in sample.messages if message.role != "system")
+    return (talk, *(message.content for message in sample.messages if message.content != talk))
 
 
 def _lost_gates(items: Sequence[GoldenItem], margins: Sequence[Margin], leaked: frozenset[str]) -> list[Finding]:

@@ -42,6 +42,13 @@ def test_a_short_prompt_is_found_when_it_is_a_message_of_a_conversation(item) ->
     assert overlap.find([item("a", "What is rust?")], (), data("Nobody asks what is rust and what is not.")) == ()
 
 
+def test_a_prompt_with_examples_is_found_as_the_conversation_that_it_is(item) -> None:
+    turns = ("Is rust a metal?", "No.", "Is tin a metal?", "Yes.", "Is brass?")
+    asked = dataclasses.replace(item("a"), messages=tuple(Message("user", turn) for turn in turns))
+    (found,) = overlap.find([asked], (), chat(*turns))
+    assert (found.kind, found.items) == ("calibration overlap", ("a",))
+
+
 def test_a_prompt_with_a_word_changed_is_found_as_nearly_the_same(item) -> None:
     (found,) = overlap.find([item("a", STORY.format("six"))], (), data(STORY.format("seven")))
     assert (found.kind, found.items) == ("calibration near overlap", ("a",))
