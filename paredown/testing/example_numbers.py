@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from paredown.records.bottleneck import Bound, Placement
 from paredown.records.candidate import Rung
 from paredown.records.figure import Figure, Samples
-from paredown.records.golden import Fidelity
 from paredown.records.verdict import PairedCounts, SliceVerdict, Verdict
 
 SLICES = {
@@ -178,12 +177,6 @@ def _placement(
     sentence = f"The floor explains {100 * floor / measured_s:.0f} % of the time; the rest is {rest}."
     return Placement(
         name, phase, 1, tokens, measured_s, moved, operations, memory, compute, floor / measured_s, bound, sentence
-    )
-
-
-def fidelity(numbers: Numbers) -> Fidelity:
-    return Fidelity(
-        numbers.name, "full", (), 64, numbers.kl, numbers.kl * 14, numbers.kl * 90, numbers.top1, positions=6144
     )
 
 

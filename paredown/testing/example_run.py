@@ -14,6 +14,7 @@ from paredown.records.artifact import Artifact, LayerLeft, LinearShape, ModelFac
 from paredown.records.bottleneck import Placement
 from paredown.records.candidate import LeftOut, PlannedCandidate, Prediction, Rung, Step
 from paredown.records.codec import digest
+from paredown.records.explanation import Explanation, Sensitivity
 from paredown.records.figure import Figure, Samples
 from paredown.records.golden import Answer, Check, Fidelity, GoldenItem, Score, Smoke
 from paredown.records.machine import Bandwidth, Ceilings, Machine, MatrixRate
@@ -27,6 +28,7 @@ from paredown.records.verdict import (
     TargetResult,
     Verdict,
 )
+from paredown.testing import example_explanation as why
 from paredown.testing import example_numbers as numbers
 from paredown.testing.example_numbers import Numbers
 
@@ -51,6 +53,8 @@ class ExampleCandidate:
     verdict: CandidateVerdict
     served: ExampleServed
     fidelity: Fidelity | None
+    explanation: Explanation | None = None
+    sensitivity: Sensitivity | None = None
 
 
 @dataclass(frozen=True)
@@ -243,9 +247,12 @@ def _candidate(
     verdict = CandidateVerdict(
         row.name, "confirmation" if row.rung is Rung.EIGHT_BIT else "screening", slices[0].verdict,
         (slices[0].reason,), slices, results, served.figures, smoke, prediction, 0.025,
-        ratios=_ratios(results),
+        ratios=_ratios(results), looks=why.looks() if row.rung is Rung.EIGHT_BIT else None,
     )  # fmt: skip
-    return ExampleCandidate(planned, verdict, served, numbers.fidelity(row))
+    return ExampleCandidate(
+        planned, verdict, served, why.fidelity(row), why.explanation(row, slices),
+        why.sensitivity(row) if row.rung > Rung.LOSSLESS else None,
+    )  # fmt: skip
 
 
 def _ratios(results: Sequence[TargetResult]) -> tuple[AgainstBaseline, ...]:
@@ -291,7 +298,10 @@ def _failed(candidate: ExampleCandidate, stage: str, error: str) -> ExampleCandi
     served = replace(candidate.served, figures=(), samples=(), placements=())
     if stage == "apply":
         served = replace(served, artifact=None)
-    return replace(candidate, verdict=verdict, served=served, fidelity=candidate.fidelity if stage == "speed" else None)
+    return replace(
+        candidate, verdict=verdict, served=served, fidelity=candidate.fidelity if stage == "speed" else None,
+        explanation=None, sensitivity=None,
+    )  # fmt: skip
 
 
 def _with_candidates(run: ExampleRun, candidates: tuple[ExampleCandidate, ...]) -> ExampleRun:

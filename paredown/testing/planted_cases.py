@@ -72,9 +72,9 @@ def spread(rows: Sequence[Any], count: int) -> list[Any]:
 
 
 def leaking_calibration(path: Path, golden: Path, leaked: int = 12) -> Path:
-    """Calibration texts of our own, and some golden prompts among them."""
+    """Calibration conversations of our own, and some golden prompts among them."""
     own = [f"In the year {1900 + n} the mill by the river ground {n} sacks of rye before noon." for n in range(64)]
     rows = [json.loads(line) for line in golden.read_text(encoding="utf-8").splitlines()]
-    prompts = [row["messages"][-1]["content"] if "messages" in row else row["prompt"] for row in spread(rows, leaked)]
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in [*own, *prompts]), encoding="utf-8")
+    talks = [[{"role": "user", "content": text}] for text in own] + [row["messages"] for row in spread(rows, leaked)]
+    path.write_text("".join(json.dumps({"messages": talk}) + "\n" for talk in talks), encoding="utf-8")
     return path
