@@ -109,3 +109,12 @@ def test_the_long_text_reaches_as_far_as_the_longest_prompt_and_never_less_than_
     assert fidelity.furthest_position(toy(), [short]) == 4096
     assert fidelity.furthest_position(toy(), [short, long]) == len(toy().render(long.messages)) > 9000
     assert fidelity.furthest_position(toy(), []) == 4096
+
+
+def test_the_beginning_token_stands_once_before_every_text_and_never_within(toy: Callable[..., Any]) -> None:
+    engine = toy(context_length=3000)
+    engine.encode_texts = lambda texts, special_tokens=False: tuple(
+        ((1,) if special_tokens else ()) + engine.ids(text) for text in texts
+    )
+    found = fidelity.baseline_texts(engine, [], PLAIN, top_k=2, furthest=2048, complete=engine.complete)
+    assert [(text.token_ids[0], text.token_ids.count(1)) for text in found] == [(1, 1)] * len(found)
