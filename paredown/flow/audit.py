@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,17 +33,12 @@ from paredown.records.calibration import Calibration
 from paredown.records.golden import Evaluation, GoldenItem
 from paredown.records.traffic import Traffic
 from paredown.records.verdict import Margin
-from paredown.stats import power, tango
+from paredown.stats import power, sequential, tango
 from paredown.store.run_store import RunStore
 
 KIND = "audit"
 BEFORE, ANSWERS = "before", "answers"
 FLIP_RATE = 0.05
-ALPHA = 0.05
-EARLY_STOPS = 1.2
-"""How much longer a plan that stops early is than a fixed one: 1.14 to 1.19 times for margins of 2 to 8 points and one
-to seven gates, by `sequential.items_for_margin`, which takes seconds.
-"""
 
 
 @dataclass(frozen=True)
@@ -51,6 +46,7 @@ class Audited:
     """What is looked at before anything is measured.
 
     judged:    the items that the margins are judged on; with those of `screening` they are the whole set
+    level:     one-sided error of the next verdict; looks: how often it may be looked at (1 = at the end only)
     """
 
     facts: ModelFacts
@@ -60,6 +56,8 @@ class Audited:
     judged: tuple[GoldenItem, ...]
     traffics: tuple[Traffic, ...] = ()
     calibration: Calibration | None = None
+    level: float = 0.05
+    looks: int = sequential.LOOKS
 
     @property
     def items(self) -> tuple[GoldenItem, ...]:
@@ -72,7 +70,7 @@ class Audited:
 
 def before(store: RunStore, audited: Audited) -> Audit:
     """The findings that need no answer of the model, computed once for the same request and kept in the record."""
-    asked = [[item.id for item in audited.screening], audited.judged, audited.margins, audited.traffics]
+    asked = [audited.screening, audited.judged, audited.margins, audited.traffics, audited.level, audited.looks]
     key = codec.digest([*asked, audited.calibration.digest if audited.calibration else ""])[:16]
     return store.once(KIND, f"{BEFORE}/{key}", Audit, lambda: Audit(look(audited)))
 
@@ -103,7 +101,7 @@ def look(audited: Audited) -> tuple[Finding, ...]:
     return (
         *_of_calibration(audited, encoded),
         *duplicates.find(items, split_of),
-        *sizes.find(audited.judged, audited.gates, _reach(len(audited.gates))),
+        *sizes.find(audited.judged, audited.gates, _reach(audited)),
         *lengths.find(encoded, audited.tokens.context_length),
         *choices.find(items),
         *tokens.find(encoded, audited.tokens.tokenizer),
@@ -131,16 +129,17 @@ def _production(audited: Audited, encoded: Sequence[Encoded]) -> Production:
     return Production(tuple(texts), (*(len(one.ids) for one in encoded), *map(len, sent)), strata.language)
 
 
-def _reach(gates: int) -> Reach:
+def _reach(audited: Audited) -> Reach:
+    gates = len(audited.gates)
     return Reach(
-        unchanged=lambda count: tango.limits(0, 0, count, ALPHA).high,
-        visible=lambda count: power.smallest_visible_drop(count, FLIP_RATE, ALPHA),
-        needed=lambda margin: items_needed(margin, gates),
+        unchanged=lambda count: tango.limits(0, 0, count, audited.level).high,
+        visible=lambda count: power.smallest_visible_drop(count, FLIP_RATE, audited.level),
+        needed=lambda margin: items_needed(margin, gates, audited.level, audited.looks),
         flip_rate=FLIP_RATE,
     )
 
 
-def items_needed(margin: float, gates: int) -> int | None:
+@functools.cache
+def items_needed(margin: float, gates: int, level: float, looks: int) -> int | None:
     """Items by which an unharmed candidate passes all gates with 80 % probability; None = more than can be asked."""
-    fixed = power.prompts_for_margin(margin, FLIP_RATE, gates, ALPHA)
-    return None if fixed is None else math.ceil(EARLY_STOPS * fixed)
+    return sequential.items_for_margin(margin, FLIP_RATE, gates, level, looks=looks)

@@ -9,6 +9,7 @@ from paredown.flow.prepare import Requested
 from paredown.flow.progress import Progress
 from paredown.records.audit import Audit
 from paredown.spec.schema import RunSpec, default_cache
+from paredown.stats import sequential
 
 
 def run(spec: RunSpec, progress: Progress, *, answers: bool = False) -> Audit:
@@ -33,6 +34,7 @@ def audited(spec: RunSpec, requested: Requested) -> Audited:
         judged=split.confirmation.items,
         traffics=tuple(one for workload in requested.workloads for one in workload.traffics),
         calibration=requested.calibration,
+        looks=sequential.LOOKS if spec.early_stopping else 1,
     )
 
 

@@ -39,8 +39,6 @@ from paredown.traffic import calibration
 from paredown.traffic import load as traffics
 from paredown.traffic.tokens import Tokens
 
-_EXPECTED_FLIPS = 0.05
-
 
 @dataclass(frozen=True)
 class Requested:
@@ -121,8 +119,12 @@ def _check_scorers(spec: RunSpec, golden_set: GoldenSet, progress: Progress) -> 
             progress.note(scorer.ready(options))
 
 
-def prepare(context: RunContext, requested: Requested) -> Prepared:
-    """Put the request and all that it rests on into the record, before the first candidate runs."""
+def prepare(context: RunContext, requested: Requested, *, all_judge: bool = False) -> Prepared:
+    """Put the request and all that it rests on into the record, before the first candidate runs.
+
+    all_judge: every prompt is judged on, not only those that are held back to confirm
+    Raises UserError for what the audit refuses.
+    """
     spec, store = context.spec, context.store
     host = _machine(context, requested.machine)
     screened = asked.screened_before(store)
@@ -148,7 +150,7 @@ def prepare(context: RunContext, requested: Requested) -> Prepared:
         scorers=spec.scorers,
     )
     _say_what_is_coming(context, prepared)
-    _audit(context, prepared, requested)
+    _audit(context, prepared, requested, all_judge=all_judge)
     return prepared
 
 
@@ -237,20 +239,27 @@ def _say_what_is_coming(context: RunContext, prepared: Prepared) -> None:
 
 def _what_it_takes(context: RunContext, prepared: Prepared, margin: Margin, gates: int) -> str:
     """Prompts by which an unharmed candidate ships with 80 % probability, through all gates together."""
-    level = (context.store.find("alpha", "run", AlphaBudget) or AlphaBudget()).next_alpha
-    looks = sequential.LOOKS if context.spec.early_stopping else 1
-    needed = sequential.items_for_margin(margin.margin, _EXPECTED_FLIPS, gates, level, looks=looks)
+    looks = _looks(context)
+    needed = audit.items_needed(margin.margin, gates, _next_level(context), looks)
     there = len(members(margin, prepared.confirmation))
     few = " (too few unless almost nothing flips)" if needed is None or there < needed else ""
     takes = "more prompts than can be asked" if needed is None else f"about {needed:,} held-back prompts"
     ends = "; it stops earlier when the verdict is clear" if looks > 1 and needed is not None else ""
     return (
         f"Gate {margin.slice!r}: to show a drop of at most {100 * margin.margin:g} points takes {takes} at "
-        f"{100 * _EXPECTED_FLIPS:g} % flips{ends}. {there:,} are held back to confirm{few}"
+        f"{100 * audit.FLIP_RATE:g} % flips{ends}. {there:,} are held back to confirm{few}"
     )
 
 
-def _audit(context: RunContext, prepared: Prepared, requested: Requested) -> None:
+def _next_level(context: RunContext) -> float:
+    return (context.store.find("alpha", "run", AlphaBudget) or AlphaBudget()).next_alpha
+
+
+def _looks(context: RunContext) -> int:
+    return sequential.LOOKS if context.spec.early_stopping else 1
+
+
+def _audit(context: RunContext, prepared: Prepared, requested: Requested, *, all_judge: bool) -> None:
     """What is weak about prompts and calibration data, into the record and before the user, before a candidate runs."""
     given = requested.calibration
     if given is not None:
@@ -263,10 +272,12 @@ def _audit(context: RunContext, prepared: Prepared, requested: Requested) -> Non
         facts=prepared.facts,
         tokens=requested.tokens,
         margins=prepared.margins,
-        screening=prepared.screening,
-        judged=prepared.confirmation,
+        screening=() if all_judge else prepared.screening,
+        judged=prepared.golden.items if all_judge else prepared.confirmation,
         traffics=prepared.traffics,
         calibration=given,
+        level=_next_level(context),
+        looks=_looks(context),
     )
     found = audit.before(context.store, audited)
     for finding in found.findings:

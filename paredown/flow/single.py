@@ -89,7 +89,7 @@ class Comparison:
 def evaluate(spec: RunSpec, run_dir: Path | None, progress: Progress) -> tuple[SliceScore, ...]:
     """Scores on every golden prompt, slice by slice; once more as choices where the model writes too few right."""
     with opened(spec, run_dir, progress) as context:
-        prepared = prepare.prepare(context, prepare.check(spec, context.cache, progress))
+        prepared = prepare.prepare(context, prepare.check(spec, context.cache, progress), all_judge=True)
         asked = _evaluate_as_asked(context, prepared, prepared.baseline)
         _say_what_was_found(context, prepared.golden.items, asked.as_written)
         return slice_scores(prepared.golden.items, asked)
@@ -133,7 +133,7 @@ def _say_what_was_found(context: RunContext, items: Sequence[GoldenItem], made: 
 def compare(spec: RunSpec, other: Path, run_dir: Path | None, progress: Progress) -> Comparison:
     """Judge the model in `other` by the model of the spec; what is known of that one from `run_dir` is not repeated."""
     with opened(spec, run_dir, progress) as context:
-        prepared = prepare.prepare(context, prepare.check(spec, context.cache, progress))
+        prepared = prepare.prepare(context, prepare.check(spec, context.cache, progress), all_judge=True)
         return judge(context, prepared, candidate_of(context, prepared, other))
 
 
