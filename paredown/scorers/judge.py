@@ -325,7 +325,7 @@ def summarize(scores: Sequence[Score]) -> str:
         parts.append(f"{unasked} not asked about, because they were empty or the same as the reference")
     if len(scores) > len(judged):
         parts.append(f"{len(scores) - len(judged)} not judged")
-    return "; ".join(parts)
+    return f"Judge: {'; '.join(parts)}." if parts else ""
 
 
 def chance(_: GoldenItem) -> float | None:

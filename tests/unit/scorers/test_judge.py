@@ -248,8 +248,8 @@ def test_the_summary_tells_agreement_positions_and_what_was_not_judged() -> None
     ]
     scores = [Score("a", 1.0, details=both[0]), Score("b", 0.5, details=both[1]), Score("c", None, "down")]
     assert judge.summarize(scores) == (
-        "2 answers compared, 1 (50%) judged alike in both orders; the first position was preferred 3 times, the "
-        "second 1, neither 0; 1 not judged"
+        "Judge: 2 answers compared, 1 (50%) judged alike in both orders; the first position was preferred 3 times, the "
+        "second 1, neither 0; 1 not judged."
     )
 
 
