@@ -13,6 +13,8 @@ from paredown.errors import UserError
 from paredown.records.traffic import Message
 from paredown.stats import near_duplicates
 
+SMALL_LOG = 100
+
 
 @dataclass(frozen=True)
 class LeftOutLines:
@@ -91,7 +93,10 @@ def place(
     by: Sequence[str],
     ledger: Ledger,
 ) -> list[Placed]:
-    """Each request in its stratum. What the template refuses, or is longer than the context, is left out."""
+    """Each request in its stratum, rare ones in `other`.
+
+    What the template refuses, and what is longer than the context, is left out.
+    """
     found = []
     for one in exchanges:
         try:
@@ -103,7 +108,17 @@ def place(
             ledger.leave_out(f"longer than the context of {context_length} tokens", one.where)
             continue
         found.append(Placed(one, strata.name(one, tokens, by), tokens))
-    return found
+    return fold_rare(found)
+
+
+def fold_rare(placed: Sequence[Placed]) -> list[Placed]:
+    """Strata with too few requests for a slice of their own become `other`, unless the whole log is small."""
+    if len(placed) < SMALL_LOG:
+        return list(placed)
+    sizes = Counter(one.stratum for one in placed)
+    return [
+        dataclasses.replace(one, stratum=strata.OTHER) if sizes[one.stratum] < strata.LEAST else one for one in placed
+    ]
 
 
 def sample(placed: Sequence[Placed], count: int, seed: int) -> list[Placed]:

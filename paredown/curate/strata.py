@@ -19,6 +19,7 @@ DIMENSIONS = ("language", "length", "tools", "json", "code", "system")
 DEFAULT = ("language", "length", "tools", "json", "code")
 LENGTHS = ((256, "short"), (1_024, "medium"), (4_096, "long"))
 LONGEST = "very_long"
+OTHER = "other"
 LEAST = 10
 """Items that each stratum gets, where it has them, before the rest is shared out."""
 
@@ -76,7 +77,7 @@ def name(exchange: Exchange, tokens: int, by: Sequence[str]) -> str:
         "code": lambda: "code" if "```" in text or len(_CODE_LINE.findall(text)) >= 2 else "",
         "system": lambda: "system" if exchange.messages[0].role == "system" else "",
     }
-    return ".".join(filter(None, (parts[one]() for one in by))) or "other"
+    return ".".join(filter(None, (parts[one]() for one in by))) or OTHER
 
 
 def asked_text(exchange: Exchange) -> str:

@@ -1,0 +1,42 @@
+"""Requests that become items: rare strata, and what the model's template refuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from paredown.curate import selection
+from paredown.curate.log_lines import Exchange
+from paredown.curate.selection import Ledger, LeftOutLines
+from paredown.errors import UserError
+from paredown.records.traffic import Message
+
+ENGLISH, CHINESE = "What is the name of the river in this town?", "今天天气怎么样"
+
+
+def asking(text: str, count: int) -> list[Exchange]:
+    return [Exchange(f"log:{place}", (Message("user", f"{text} {place}"),)) for place in range(count)]
+
+
+def placed(exchanges: list[Exchange], ledger: Ledger | None = None) -> Counter[str]:
+    def count(messages: Sequence[Message]) -> int:
+        if messages[0].content.endswith("7"):
+            raise UserError("roles must alternate")
+        return len(messages[0].content)
+
+    found = selection.place(exchanges, count, 1_000, ("language",), ledger or Ledger())
+    return Counter(one.stratum for one in found)
+
+
+def test_strata_too_small_for_a_slice_are_judged_together() -> None:
+    assert placed([*asking(ENGLISH, 130), *asking(CHINESE, 9)]) == {"en": 117, "other": 8}
+
+
+def test_a_small_log_keeps_its_strata() -> None:
+    assert placed([*asking(ENGLISH, 60), *asking(CHINESE, 6)]) == {"en": 54, "zh": 6}
+
+
+def test_what_the_template_refuses_is_counted() -> None:
+    ledger = Ledger()
+    placed(asking(ENGLISH, 20), ledger)
+    assert ledger.left_out() == (LeftOutLines("refused by the model's chat template", 2, "log:7"),)
