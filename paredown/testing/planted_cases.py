@@ -62,7 +62,7 @@ def golden_file(path: Path, chosen: Mapping[str, int] = CHOSEN) -> Path:
         written = [row for row in every if not row.get("choices")]
         choices = [row for row in every if row.get("choices")]
         rows += [*written, *spread(choices, count - len(written))]
-    path.write_text("".join(json.dumps(row | {"zero_tolerance": False}) + "\n" for row in rows), encoding="utf-8")
+    path.write_text("".join(json.dumps({**row, "zero_tolerance": False}) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
