@@ -5,6 +5,7 @@ What a technique was calibrated on it gets right for that reason alone, so such 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,23 +65,37 @@ class _Overlap:
 
 def _held(items: Sequence[GoldenItem], calibration: Calibration) -> _Overlap:
     units = [(text, sample.where) for sample in calibration.samples for text in _units(sample)]
-    texts, others = [_asked(item) for item in items], [text for text, _ in units]
+    asked = _asked(items)
+    texts, others = [text for _, text in asked], [text for text, _ in units]
     runs = word_runs.covered(texts, others, most_texts=max(COMMON_ITEMS, COMMON_SHARE * len(items)))
-    exact = {one.text: one.other for one in runs if one.share == 1.0}
-    near = {one.text: one.other for one in runs if NEARLY <= one.share < 1.0}
-    short = [place for place, text in enumerate(texts) if len(near_duplicates.words(text)) < SHORT_WORDS]
-    alike = near_duplicates.nearest([texts[place] for place in short], others, SHORT_NEARLY)
-    near |= {short[one.text]: one.other for one in alike if short[one.text] not in exact}
+    exact = {asked[one.text][0]: one.other for one in runs if one.share == 1.0}
+    near = {asked[one.text][0]: one.other for one in runs if NEARLY <= one.share < 1.0}
+    short = [place for place, text in asked if len(near_duplicates.words(text)) < SHORT_WORDS]
+    short_texts = [text for _, text in asked if len(near_duplicates.words(text)) < SHORT_WORDS]
+    alike = near_duplicates.nearest(short_texts, others, SHORT_NEARLY)
+    near |= {short[one.text]: one.other for one in alike}
     return _Overlap(
-        [(items[text], units[other][1]) for text, other in sorted(exact.items())],
-        [(items[text], units[other][1]) for text, other in sorted(near.items())],
+        [(items[place], units[other][1]) for place, other in sorted(exact.items())],
+        [(items[place], units[other][1]) for place, other in sorted(near.items()) if place not in exact],
     )
 
 
-def _asked(item: GoldenItem) -> str:
-    """What an item asks, without choices; a text that stands by itself is its one choice."""
-    asked = "\n".join(part.content for part in item.messages if part.role != "system")
-    return asked if item.messages else item.choices[0]
+def _asked(items: Sequence[GoldenItem]) -> list[tuple[int, str]]:
+    """The texts by which each item is known, with its place: all that is asked, and a long last turn by itself.
+
+    Choices are not asked, but where several items have the same prompt they are what tells them apart; a text that
+    stands by itself is its one choice.
+    """
+    whole = ["\n".join(part.content for part in item.messages if part.role != "system") for item in items]
+    shared = Counter(whole)
+    found = []
+    for place, (item, text) in enumerate(zip(items, whole, strict=True)):
+        told_by_choices = shared[text] > 1 or not item.messages
+        found.append((place, "\n".join([text, *item.choices]) if told_by_choices else text))
+        last = item.messages[-1].content if len(item.messages) > 1 else ""
+        if last != text and len(near_duplicates.words(last)) >= word_runs.RUN:
+            found.append((place, last))
+    return found
 
 
 def _units(sample: CalibrationSample) -> tuple[str, ...]:

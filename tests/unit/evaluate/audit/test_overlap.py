@@ -84,3 +84,20 @@ def test_a_gate_that_is_mostly_calibration_data_is_refused(item) -> None:
     assert "75 %" in found[-1].sentence
     found = overlap.find(far, (gate,), data(*(f"{n} {n}x {n}y {n}z" for n in range(2))))
     assert {one.severity for one in found} == {Severity.WARN}
+
+
+def test_the_last_question_of_a_conversation_is_found_alone_when_it_is_long_enough(item) -> None:
+    def talk(question: str):
+        turns = (Message("user", "Why is it so?"), Message("assistant", "Because."), Message("user", question))
+        return dataclasses.replace(item("a"), messages=turns)
+
+    question = "Which of the two rivers that run through the old town is the longer one?"
+    assert overlap.find([talk(question)], (), data(question))[0].kind == "calibration overlap"
+    assert overlap.find([talk("Go on, please.")], (), chat("Go on, please.")) == ()
+
+
+def test_items_of_one_prompt_are_told_apart_by_their_choices(item) -> None:
+    items = [item(n, "Which sentence is right?", choices=(f"{n} goes home", f"{n} go home")) for n in ("he", "she")]
+    assert overlap.find(items, (), chat("Which sentence is right?")) == ()
+    (found,) = overlap.find(items, (), data("Which sentence is right? he goes home he go home"))
+    assert found.items == ("he",)
