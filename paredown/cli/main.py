@@ -20,6 +20,7 @@ VERBS = {
     "golden": "Make a golden set from production logs.",
     "audit": "Find what weakens a verdict: prompts, calibration data, tokenizer, template.",
     "compare": "Judge one model directory against another, slice by slice.",
+    "explain": "Why a candidate was judged as it was: answers, texts, groups, layers.",
     "report": "Write the report of a run again (HTML, Markdown, JSON).",
     "verify": "Recompute every figure and the verdict of a run from its record, offline.",
     "serve": "Serve the chosen candidate of a run, as it was measured.",

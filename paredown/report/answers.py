@@ -32,7 +32,7 @@ class ChoiceRow:
 
 @dataclass(frozen=True)
 class AnswerPair:
-    """A worst answer, ready to be shown. `choices` for likelihood items, else the two marked texts."""
+    """An answer that changed, `lost` or `gained`. `choices` for likelihood items, else the two marked texts."""
 
     candidate: str
     id: str
@@ -45,6 +45,7 @@ class AnswerPair:
     baseline: Marked
     answer: Marked
     choices: tuple[ChoiceRow, ...]
+    change: str = "lost"
 
 
 def pair(worst: WorstAnswer) -> AnswerPair:
@@ -63,6 +64,7 @@ def pair(worst: WorstAnswer) -> AnswerPair:
         baseline=before,
         answer=after,
         choices=_choices(worst),
+        change="gained" if worst.gained else "lost",
     )
 
 

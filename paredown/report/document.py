@@ -30,6 +30,8 @@ def document(view: ReportView) -> dict[str, object]:
         "candidates": [_candidate(candidate) for candidate in view.candidates],
         "noise_floor": to_plain(view.noise_floor),
         "worst_answers": to_plain(view.worst),
+        "audit": to_plain(view.findings),
+        "error_budget": to_plain(view.alpha),
         "notes": to_plain(view.notes),
         "record": to_plain(view.record),
     }
@@ -53,7 +55,14 @@ def _candidate(candidate: CandidateView) -> dict[str, object]:
         "verdict": verdict,
         "measured": _measured(candidate.measured),
         "fidelity": fidelity,
+        "explanation": explanation(candidate),
     }
+
+
+def explanation(candidate: CandidateView) -> dict[str, object]:
+    """Why one candidate was judged as it was; `layers` is null until somebody asked for it."""
+    plain = _plain(candidate.explanation) if candidate.explanation is not None else {}
+    return {**plain, "layers": to_plain(candidate.sensitivity)}
 
 
 def _measured(measured: Measured) -> dict[str, object]:

@@ -9,8 +9,9 @@ from markupsafe import Markup
 
 from paredown.records.figure import Samples
 from paredown.records.verdict import SliceVerdict
-from paredown.report import rows, slice_rows, triangle_rows, units
+from paredown.report import rows, slice_rows, triangle_rows, units, why_rows
 from paredown.report.charts import forest, latency, pareto, roofline, triangle
+from paredown.report.charts import layers as layer_chart
 from paredown.report.charts.canvas import text_width
 from paredown.report.view import BASELINE, DECODE_SPEED, Measured, ReportView, UnderTraffic
 
@@ -133,6 +134,23 @@ def _forest_row(row: SliceVerdict) -> forest.Row:
     return forest.Row(
         row.slice, row.gated, row.margin, row.drop, row.low, row.high, row.verdict.value, right, tip, note
     )
+
+
+def layers(rows: Sequence[why_rows.LayerRow], candidate: str) -> Chart | None:
+    """The loss of each part; None when there is none."""
+    if not any(row.kl > 0 for row in rows):
+        return None
+    bars = [
+        layer_chart.Bar(
+            row.name,
+            row.name.removeprefix("block "),
+            row.kl,
+            row.marked,
+            f"{row.name}: {row.kl_text}" + (f", {row.share} of the sum\n{row.error}" if row.share else ""),
+        )
+        for row in rows
+    ]
+    return both(lambda i, width: layer_chart.draw(i, f"Loss of {candidate} by layer", bars, width), "layers", 1040)
 
 
 LATENCIES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paredown.records.codec import digest
 from paredown.report.view import (
+    AlphaSpent,
     AnswerView,
     Asked,
     CandidateView,
@@ -15,6 +16,7 @@ from paredown.report.view import (
     UnderTraffic,
     WorstAnswer,
 )
+from paredown.testing import example_explanation
 from paredown.testing.example_run import ExamplePair, ExampleRun, ExampleServed
 
 
@@ -25,12 +27,17 @@ def view(run: ExampleRun) -> ReportView:
         machine=run.machine,
         ceilings=run.ceilings,
         baseline=_measured(run.baseline),
-        candidates=tuple(CandidateView(c.planned, c.verdict, _measured(c.served), c.fidelity) for c in run.candidates),
+        candidates=tuple(
+            CandidateView(c.planned, c.verdict, _measured(c.served), c.fidelity, c.explanation, c.sensitivity)
+            for c in run.candidates
+        ),
         decision=run.decision,
         record=_record(run),
         noise_floor=run.noise_floor,
         worst=tuple(_worst(pair) for pair in run.worst),
         notes=run.notes,
+        findings=example_explanation.findings(),
+        alpha=AlphaSpent(0.05, (0.04,), 0.008),
     )
 
 

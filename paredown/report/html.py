@@ -14,9 +14,19 @@ from dataclasses import replace
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from paredown.report import answers, drawings, rows, slice_rows, target_rows, triangle_rows, units
+from paredown.report import (
+    answers,
+    drawings,
+    fidelity_rows,
+    rows,
+    slice_rows,
+    target_rows,
+    triangle_rows,
+    units,
+    why_rows,
+)
 from paredown.report.document import document
-from paredown.report.view import ReportView
+from paredown.report.view import CandidateView, ReportView
 
 
 def render(view: ReportView) -> str:
@@ -47,15 +57,35 @@ def render(view: ReportView) -> str:
         forest=drawings.slices(judged, view.choice.name if view.choice else ""),
         latencies=drawings.latencies(view),
         roofline=drawings.roofs(view),
+        **_why(view),
+        findings=why_rows.findings(view),
+        findings_title=why_rows.findings_title(view),
         worst=[answers.pair(w) for w in shown],
         worst_slices=_unique(w.item.slice for w in shown),
+        worst_changes=_unique("gained" if w.gained else "lost" for w in shown),
         worst_candidates=_unique(w.candidate for w in shown),
         settings={name: units.setting(value) for name, value in view.record.settings.items()},
         document=_script_json(view),
         units=units,
         rows=rows,
         slice_rows=slice_rows,
+        fidelity_rows=fidelity_rows,
+        why_rows=why_rows,
     )
+
+
+def _why(view: ReportView) -> dict[str, object]:
+    """What explains the verdict on the choice."""
+    choice = view.choice
+    explanation = choice.explanation if choice else None
+    sensitivity = choice.sensitivity if choice else None
+    return {
+        "explanation": explanation,
+        "fidelity": choice.fidelity if choice else None,
+        "drifted": why_rows.drifted(explanation) if explanation else (),
+        "sensitivity": sensitivity,
+        "layer_chart": drawings.layers(why_rows.layers(sensitivity), choice.name) if choice and sensitivity else None,
+    }
 
 
 def _unique(values: Iterable[str]) -> list[str]:
@@ -63,11 +93,23 @@ def _unique(values: Iterable[str]) -> list[str]:
 
 
 def _script_json(view: ReportView) -> Markup:
-    """The document without the answers (the page has them) as JSON that cannot end its script nor open a comment."""
-    text = json.dumps(document(replace(view, worst=())), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    """The document without what the page has itself (answers) or leaves to `--json` (why others were judged so).
+
+    As JSON that cannot end its script nor open a comment.
+    """
+    told = tuple(_shortened(one, whole=one is view.choice) for one in view.candidates)
+    shown = document(replace(view, worst=(), candidates=told))
+    text = json.dumps(shown, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 (nothing is left that HTML would read as markup)
+
+
+def _shortened(one: CandidateView, *, whole: bool) -> CandidateView:
+    if whole and one.explanation is not None:
+        return replace(one, explanation=replace(one.explanation, flips=(), drifted=()))
+    fidelity = replace(one.fidelity, parts=()) if one.fidelity is not None else None
+    return replace(one, fidelity=fidelity, explanation=None, sensitivity=None)
 
 
 def policy(css: str, js: str) -> str:

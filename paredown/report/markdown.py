@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-
-from paredown.report import answers, rows, slice_rows, target_rows, triangle_rows, units
+from paredown.report import answers, rows, slice_rows, target_rows, triangle_rows, units, why_markdown
+from paredown.report.markdown_text import code, escape, fence, table
 from paredown.report.view import Measured, ReportView
 
 MOST_ANSWERS = 5
-_SPECIAL = re.compile(r"[\\`*_\[\]<>|~$&@]|:(?=//)|(?<=www)\.|^[-+#=](?=\s|$|[-+#=])|(?<=^\d)[.)]", re.IGNORECASE)
-_AS_ENTITY = "<>&|@:."
 
 
 def render(view: ReportView) -> str:
@@ -21,6 +17,7 @@ def render(view: ReportView) -> str:
         *_triangle(view),
         *_ladder(view),
         *_slices(view),
+        *why_markdown.why(view),
         *_latency(view),
         *_bottleneck(view),
         *_worst(view),
@@ -28,33 +25,6 @@ def render(view: ReportView) -> str:
         *_record(view),
     ]
     return "\n\n".join(parts).replace(units.NBSP, " ") + "\n"
-
-
-def escape(text: str) -> str:
-    """`text` on one line, with everything that Markdown or HTML would read as markup or a link written as text."""
-    flat = " ".join(units.visible(text).split())
-    return _SPECIAL.sub(lambda m: f"&#{ord(m[0])};" if m[0] in _AS_ENTITY else f"\\{m[0]}", flat)
-
-
-def code(text: str) -> str:
-    """`text` as a code span; backticks inside it are enclosed by longer ones."""
-    flat = " ".join(units.visible(text).split()).replace("|", "\\|")
-    ticks = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
-    pad = " " if flat.startswith("`") or flat.endswith("`") else ""
-    return f"{ticks}{pad}{flat or ' '}{pad}{ticks}"
-
-
-def fence(text: str) -> str:
-    """`text` as a code block that nothing inside it can close."""
-    shown = units.visible(text)
-    ticks = "`" * max(3, max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
-    return f"{ticks}text\n{shown}\n{ticks}"
-
-
-def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    written = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    written += [f"| {' | '.join(cells)} |" for cells in lines]
-    return "\n".join(written)
 
 
 def _spaced(value: str, spread: str) -> str:
@@ -131,7 +101,7 @@ def _ladder(view: ReportView) -> list[str]:
 def _slices(view: ReportView) -> list[str]:
     judged = slice_rows.slice_rows(view.choice)
     if not judged:
-        return ["## Slices", "No slice was judged."]
+        return ["## Slices", "No slice was judged.", *why_markdown.findings(view)]
     lines = []
     for row in judged:
         role = f"gate, {100 * row.margin:g} pt" if row.gated else "watched"
@@ -150,7 +120,12 @@ def _slices(view: ReportView) -> list[str]:
             )
         )
     head = ("Slice", "Role", "Prompts", "Drop and one-sided limits", "Lost / gained", "Verdict", "Why")
-    return [f"## Slices of {escape(view.choice.name if view.choice else 'nothing')}", table(head, lines)]
+    return [
+        f"## Slices of {escape(view.choice.name if view.choice else 'nothing')}",
+        *why_markdown.spent(view),
+        table(head, lines),
+        *why_markdown.findings(view),
+    ]
 
 
 def _latency(view: ReportView) -> list[str]:
@@ -184,13 +159,13 @@ def _bottleneck(view: ReportView) -> list[str]:
 
 def _worst(view: ReportView) -> list[str]:
     if not view.worst:
-        return ["## Worst answers", "None was worse than the baseline's, or none was judged."]
-    parts = ["## Worst answers"]
+        return ["## Answers that changed", "None has another score than the baseline's, or none was judged."]
+    parts = ["## Answers that changed"]
     if len(view.worst) > MOST_ANSWERS:
         parts.append(f"{MOST_ANSWERS} of {len(view.worst)}; all are in the record.")
     for pair in map(answers.pair, view.worst[:MOST_ANSWERS]):
         parts += [
-            f"### {escape(pair.id)} ({escape(pair.slice)})",
+            f"### {escape(pair.id)} ({escape(pair.slice)}), {pair.change}",
             fence(pair.prompt),
             f"Expected: {code(pair.expected)}",
         ]

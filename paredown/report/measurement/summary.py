@@ -5,7 +5,7 @@ from __future__ import annotations
 from paredown.records.figure import Figure
 from paredown.records.measurement import Curve, Measurement, Profile
 from paredown.report import units
-from paredown.report.markdown import code, escape, table
+from paredown.report.markdown_text import code, escape, table
 from paredown.report.measurement import figure_rows, headline, rows
 from paredown.report.measurement.load_curve import with_load_curves
 

@@ -12,7 +12,7 @@ from paredown.report.example import view as example_view
 from paredown.testing.example_run import SCENARIOS
 
 SECTIONS = [
-    "decision", "targets", "triangle", "pareto", "ladder", "slices", "latency", "roofline", "answers", "skipped",
+    "decision", "targets", "triangle", "pareto", "ladder", "slices", "why", "latency", "roofline", "answers", "skipped",
     "record",
 ]  # fmt: skip
 

@@ -1,0 +1,143 @@
+"""What `paredown explain` prints of one candidate; readable at 80 columns."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from paredown.records.explanation import Explanation, Sensitivity
+from paredown.report import answers, fidelity_rows, units, why_rows
+from paredown.report.view import CandidateView, ReportView
+
+MOST_TEXTS, MOST_ANSWERS, MOST_GROUPS = 3, 4, 12
+BAR_CELLS = 24
+CONTEXT = 160
+
+
+def show(candidate: CandidateView, view: ReportView, console: Console) -> None:
+    """Names, prompts and answers are printed as text: neither console markup nor escape sequences in them act."""
+    verdict = candidate.verdict
+    console.print(_text(f"{candidate.name}: {verdict.verdict.value} at {verdict.stage}", "bold"))
+    for reason in verdict.reasons:
+        console.print(_text(reason))
+    for extra in (why_rows.looks_text(verdict), why_rows.alpha_text(view.alpha)):
+        if extra:
+            console.print(_text(extra, "dim"))
+    explanation = candidate.explanation
+    if explanation is not None:
+        _show_flips(explanation, candidate, view, console)
+        _show_groups(explanation, console)
+    if candidate.fidelity is not None and candidate.fidelity.positions:
+        _title("Next-token distributions", console)
+        console.print(_text(fidelity_rows.sentence(candidate.fidelity)))
+    if explanation is not None:
+        _show_drifted(explanation, candidate.name, console)
+    if candidate.sensitivity is not None:
+        _show_layers(candidate.sensitivity, console)
+
+
+def _show_flips(explanation: Explanation, candidate: CandidateView, view: ReportView, console: Console) -> None:
+    _title("Answers that changed", console)
+    console.print(_text(why_rows.flips_sentence(explanation)))
+    for sentence in explanation.scorers.values():
+        console.print(_text(sentence, "dim"))
+    own = [worst for worst in view.worst if worst.candidate == candidate.name]
+    for worst in own[:MOST_ANSWERS]:
+        pair = answers.pair(worst)
+        console.print(_text(f"{pair.change}: {pair.id} ({pair.slice})", "bold"))
+        console.print(_text(f"  {units.one_line(pair.prompt, CONTEXT)}", "dim"))
+        if pair.choices:
+            for choice in pair.choices:
+                mark = "✓" if choice.right else " "
+                shown = f"  {mark} {units.one_line(choice.text, 60)}: {choice.baseline} → {choice.candidate} nats"
+                console.print(_text(shown))
+        else:
+            console.print(_marked("  baseline:  ", pair.baseline))
+            console.print(_marked("  candidate: ", pair.answer))
+    if len(own) > MOST_ANSWERS:
+        console.print(_text(f"{len(own) - MOST_ANSWERS} more are in the report.", "dim"))
+
+
+def _marked(label: str, part: answers.Marked) -> Text:
+    """The words around the difference."""
+    same = units.visible(part.same)[-60:]
+    return Text.assemble(
+        (label, "dim"),
+        " ".join(same.split("\n")),
+        (units.one_line(part.different, 60), "bold underline"),
+        units.one_line(part.rest, 80) if part.rest.strip() else "",
+    )
+
+
+def _show_groups(explanation: Explanation, console: Console) -> None:
+    if not explanation.groups:
+        return
+    _title("Who suffers", console)
+    console.print(_text(why_rows.groups_sentence(explanation)))
+    rows = sorted(why_rows.group_rows(explanation), key=lambda row: not row.suffers)
+    table = _table("Group", "Prompts", "Lost / gained", "Drop", "p (Holm)")
+    for row in rows[:MOST_GROUPS]:
+        style = "red" if row.suffers else ""
+        table.add_row(
+            _text(f"{row.tag}: {row.value}", style),
+            row.items,
+            row.flips,
+            _text(f"{row.drop} {row.limits}"),
+            row.p_value,
+        )
+    console.print(table)
+    if len(rows) > MOST_GROUPS:
+        console.print(_text(f"{len(rows) - MOST_GROUPS} more groups are in the report.", "dim"))
+
+
+def _show_drifted(explanation: Explanation, name: str, console: Console) -> None:
+    shown = why_rows.drifted(explanation)
+    if not shown:
+        if explanation.drifted_missing:
+            console.print(_text(f"Texts that drift: {explanation.drifted_missing}.", "dim"))
+        return
+    _title("Texts that drift most", console)
+    for text in shown[:MOST_TEXTS]:
+        console.print(_text(f"{text.id} ({text.slice}): {text.headline}", "bold"))
+        before, after = units.visible(text.before)[-CONTEXT:], units.visible(text.after)[:CONTEXT]
+        console.print(
+            Text.assemble(
+                "  ", " ".join(before.split("\n")), (units.visible(text.written), "bold underline"),
+                " ".join(after.split("\n")),
+            )
+        )  # fmt: skip
+        if text.candidate:
+            console.print(_text(f"  baseline:  {text.baseline}"))
+            console.print(_text(f"  {name}: {text.candidate}"))
+
+
+def _show_layers(sensitivity: Sensitivity, console: Console) -> None:
+    _title("Layers that carry the loss", console)
+    console.print(_text(why_rows.layers_sentence(sensitivity)))
+    rows = why_rows.shown_layers(sensitivity)
+    largest = max((row.kl for row in rows), default=0.0)
+    if largest <= 0:
+        return
+    table = _table("Part", "", "KL alone", "Share", "Changed by")
+    for row in rows:
+        bar = "█" * max(1, round(BAR_CELLS * row.kl / largest)) if row.kl > 0 else ""
+        table.add_row(_text(row.name), Text(bar, "blue"), _text(row.kl_text), _text(row.share), _text(row.error))
+    console.print(table)
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    for place, head in enumerate(heads):
+        table.add_column(head, overflow="fold", justify="left" if place == 0 or not head else "right")
+    return table
+
+
+def _title(words: str, console: Console) -> None:
+    console.print()
+    console.print(Text(words, "bold cyan"))
+
+
+def _text(content: str, style: str = "") -> Text:
+    return Text(units.visible(content).replace(units.NBSP, " "), style)
