@@ -14,6 +14,8 @@ from paredown.records.traffic import Message
 from paredown.stats import near_duplicates
 
 SMALL_LOG = 100
+MOST_COMPARED = 20_000
+"""Requests that are compared with each other: about ten seconds and a gigabyte of memory."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,16 @@ def read(contents: Mapping[str, bytes], ledger: Ledger) -> list[Exchange]:
             else:
                 found.append(one)
     return found
+
+
+def thin(exchanges: Sequence[Exchange], seed: int, ledger: Ledger, most: int = MOST_COMPARED) -> list[Exchange]:
+    """At most `most` requests, drawn by seed and content, in their order."""
+    if len(exchanges) <= most:
+        return list(exchanges)
+    ranked = sorted(range(len(exchanges)), key=lambda place: (strata.rank(exchanges[place], seed), place))
+    for place in sorted(ranked[most:]):
+        ledger.leave_out(f"not among the {most:,} that were drawn to be looked at", exchanges[place].where)
+    return [exchanges[place] for place in sorted(ranked[:most])]
 
 
 def unlike(exchanges: Sequence[Exchange], near: float, ledger: Ledger) -> list[Exchange]:

@@ -130,7 +130,7 @@ def allocate(sizes: Mapping[str, int], count: int) -> dict[str, int]:
 
 def draw(members: Sequence[Exchange], count: int, seed: int) -> tuple[Exchange, ...]:
     """`count` of them, first one of each conversation or user, then second ones …; seed and content alone decide."""
-    ordered = sorted(members, key=lambda one: _rank(one, seed))
+    ordered = sorted(members, key=lambda one: rank(one, seed))
     turns: Counter[str] = Counter()
     by_turn = []
     for place, one in enumerate(ordered):
@@ -140,6 +140,7 @@ def draw(members: Sequence[Exchange], count: int, seed: int) -> tuple[Exchange, 
     return tuple(ordered[place] for _, place in sorted(by_turn)[:count])
 
 
-def _rank(one: Exchange, seed: int) -> str:
+def rank(one: Exchange, seed: int) -> str:
+    """A place in the draw that seed and content alone decide."""
     content = "\0".join(f"{message.role}\0{message.content}" for message in one.messages)
     return hashlib.sha256(f"{seed}\0{content}".encode()).hexdigest()

@@ -94,7 +94,7 @@ def build(asked: GoldenAsked, cache: Path | None, progress: Progress) -> GoldenM
         read = selection.read(contents, ledger)
         ledger.refuse_nothing(read, "can be used")
         stage.update(0.2, f"{len(read):,} requests: looking for near-duplicates")
-        unlike = selection.unlike(read, asked.near, ledger)
+        unlike = selection.unlike(selection.thin(read, asked.seed, ledger), asked.near, ledger)
     with record_place.opened(None) as store:
         place = (cache or default_cache()).resolve()
         subject = subjects.of_model(asked.model, store.directory, place, progress)

@@ -40,3 +40,12 @@ def test_what_the_template_refuses_is_counted() -> None:
     ledger = Ledger()
     placed(asking(ENGLISH, 20), ledger)
     assert ledger.left_out() == (LeftOutLines("refused by the model's chat template", 2, "log:7"),)
+
+
+def test_of_a_large_log_a_part_is_drawn_whatever_its_order_and_the_rest_counted() -> None:
+    ledger, log = Ledger(), asking(ENGLISH, 50)
+    drawn = selection.thin(log, 1, ledger, most=20)
+    assert set(drawn) == set(selection.thin(log[::-1], 1, Ledger(), most=20)) != set(log[:20])
+    assert [one.where for one in drawn] == sorted((one.where for one in drawn), key=lambda where: int(where[4:]))
+    assert [one.count for one in ledger.left_out()] == [30]
+    assert selection.thin(log, 1, Ledger(), most=50) == log
