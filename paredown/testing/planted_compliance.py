@@ -117,7 +117,9 @@ def _batch(model: Any, talks: Sequence[tuple[list[int], list[int]]]) -> _Batch:
 
     longest = max(len(prompt) + len(answer) for prompt, answer in talks)
     ids = torch.zeros(len(talks), longest, dtype=torch.long)
-    rows, places, targets = [], [], []
+    rows: list[int] = []
+    places: list[int] = []
+    targets: list[int] = []
     for row, (prompt, answer) in enumerate(talks):
         ids[row, : len(prompt) + len(answer)] = torch.tensor(prompt + answer)
         rows += [row] * len(answer)
