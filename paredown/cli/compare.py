@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from paredown.cli.options import calibration_option, given_spec, model_options, scorer_option, twins_option
+from paredown.records.golden import Fidelity
 
 STATUS = {"SHIP": 0, "REJECT": 3, "INVESTIGATE": 4}
 
@@ -37,9 +38,8 @@ def command(baseline: str, candidate: Path, as_json: bool, run_dir: Path | None,
     click.echo(f"{found.verdict.value}")
     for reason in found.reasons:
         click.echo(f"  {reason}")
-    if found.fidelity is not None and found.fidelity.mean_kl is not None:
-        same = found.fidelity.top1_agreement or 0.0
-        click.echo(f"  mean KL {found.fidelity.mean_kl:.4f} nats a token, same first choice at {same:.1%}")
+    if found.fidelity is not None and found.fidelity.positions:
+        _show(found.fidelity)
     if found.slices:
         table(
             ["slice", "gate", "prompts", "lost", "gained", "verdict", "reason"],
@@ -50,3 +50,16 @@ def command(baseline: str, candidate: Path, as_json: bool, run_dir: Path | None,
             ],
         )  # fmt: skip
     return STATUS[found.verdict.value]
+
+
+def _show(found: Fidelity) -> None:
+    """Every figure of fidelity, then the same by slice, by kind of text and by position."""
+    from paredown.cli.output import table
+    from paredown.report import fidelity_rows
+
+    table(["fidelity", "", ""], [(row.name, row.value, row.note) for row in fidelity_rows.figures(found)])
+    rows = [row for kind in fidelity_rows.KINDS for row in fidelity_rows.parts(found, kind)]
+    table(
+        ["part", "positions", "mean KL", "same first choice", "log-perplexity"],
+        [(row.name, row.positions, row.kl_text, row.top1, row.perplexity) for row in rows],
+    )
