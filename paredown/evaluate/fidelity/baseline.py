@@ -86,7 +86,9 @@ def _answered(
         answer = tuple(token for chunk in one.chunks for token in chunk.token_ids)
         if answer and not one.failure:
             parts = texts.language_part(item)
-            made = FidelityText(item.id, item.slice, (*prompt, *answer), len(prompt), text=one.text, parts=parts)
+            # A slice of the user's that has the name of one of ours stays apart.
+            own = f"{item.slice} (answers)" if item.slice in (PLAIN_SLICE, LONG_SLICE) else item.slice
+            made = FidelityText(item.id, own, (*prompt, *answer), len(prompt), text=one.text, parts=parts)
             found.append(made)
     return found
 

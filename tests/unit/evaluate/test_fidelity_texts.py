@@ -118,3 +118,9 @@ def test_the_beginning_token_stands_once_before_every_text_and_never_within(toy:
     )
     found = fidelity.baseline_texts(engine, [], PLAIN, top_k=2, furthest=2048, complete=engine.complete)
     assert [(text.token_ids[0], text.token_ids.count(1)) for text in found] == [(1, 1)] * len(found)
+
+
+def test_answers_of_a_slice_that_is_called_plain_are_not_taken_for_plain_text(toy: Callable[..., Any]) -> None:
+    engine = toy()
+    found = fidelity.baseline_texts(engine, [item("a", "plain")], PLAIN, top_k=2, complete=engine.complete)
+    assert [text.slice for text in found if not text.truncation] == ["plain (answers)", "plain", "plain", "plain"]
