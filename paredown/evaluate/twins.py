@@ -13,13 +13,15 @@ can write; they are not counted, and are replaced with the others of their slice
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paredown import registry
 from paredown.contracts.scorer import TWIN_SUFFIX
-from paredown.records.golden import GoldenItem, Score
+from paredown.records.golden import Evaluation, GoldenItem
 
+LENGTH = "length"
 RIGHT_SHARE = 0.25
 LEAST_ITEMS = 4
 """With fewer, none right happens by chance also to a baseline that can write them: such a slice stays written."""
@@ -27,12 +29,17 @@ LEAST_ITEMS = 4
 
 @dataclass(frozen=True)
 class SliceChoice:
-    """What was decided on one slice. right: sum of the scores of the `counted` prompts; twins: whether it has any."""
+    """What was decided on one slice.
+
+    right: sum of the scores of the `counted` prompts
+    cut:   how many of them are wrong and were ended by `max_tokens`
+    """
 
     slice: str
     right: float
     counted: int
     as_choices: bool
+    cut: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ def twin_of(item: GoldenItem) -> GoldenItem | None:
 
 def decide(
     items: Sequence[GoldenItem],
-    scores: Sequence[Score],
+    written: Evaluation,
     further: Sequence[GoldenItem] = (),
     before: Twinned = Twinned(),
     *,
@@ -67,21 +74,23 @@ def decide(
 ) -> Twinned:
     """The slices whose written prompts the baseline gets wrong too often; what was decided `before` stays.
 
-    scores:  the baseline's, on `items` (as they are written) in their order
+    written: the baseline's answers to `items` (as they are written), in their order
     further: items that have no say, but are asked in the same way
     possible: False where no choice can be scored, or none is wanted: then every prompt stays written
     """
     kept = {one.slice: one for one in before.slices}
     found: dict[str, list[float]] = {}
-    for item, score in zip(items, scores, strict=True):
+    cut: Counter[str] = Counter()
+    for item, answer, score in zip(items, written.answers, written.scores, strict=True):
         if item.slice in kept or twin_of(item) is None:
             continue
         values = found.setdefault(item.slice, [])
         if score.value is not None and registry.scorer(item.scorer).chance(item) is not None:
             values.append(score.value)
+            cut[item.slice] += answer.finish_reason == LENGTH and score.value < 1.0
     for name, values in found.items():
         poor = len(values) >= LEAST_ITEMS and sum(values) < RIGHT_SHARE * len(values)
-        kept[name] = SliceChoice(name, sum(values), len(values), as_choices=possible and poor)
+        kept[name] = SliceChoice(name, sum(values), len(values), possible and poor, cut[name])
     decided = Twinned(tuple(kept[name] for name in sorted(kept)))
     names = set(decided.names)
     made = [twin_of(item) for item in (*items, *further) if item.slice in names]
@@ -111,9 +120,10 @@ def sentences(items: Sequence[GoldenItem], twinned: Twinned) -> tuple[str, ...]:
     for one in twinned.slices:
         members = [item for item in items if item.slice == one.slice]
         twins = count(members, twinned)
+        limit = f" {one.cut} of its wrong ones were cut by `max_tokens`: raise it if they need more." if one.cut else ""
         if twins:
             found.append(
                 f"{twins} of the {len(members)} prompts of {one.slice!r} are asked as choices (likelihood twins): the "
-                f"baseline wrote {one.right:g} of {one.counted} right answers, and what is wrong cannot be lost."
+                f"baseline wrote {one.right:g} of {one.counted} right answers, and what is wrong cannot be lost.{limit}"
             )
     return tuple(found)

@@ -255,7 +255,7 @@ def _evaluate_as_asked(context: RunContext, prepared: Prepared, candidate: Candi
     """All prompts as they are written; then those slices as choices of which the model writes too few right."""
     items = prepared.golden.items
     as_written = _evaluate(context, items, candidate)
-    twinned = twins.decide(items, as_written.scores, possible=twinning.possible(context, prepared))
+    twinned = twins.decide(items, as_written, possible=twinning.possible(context, prepared))
     asked = twins.replaced(items, twinned)
     for sentence in twins.sentences(asked, twinned):
         context.progress.note(sentence)

@@ -46,7 +46,7 @@ def decide(context: RunContext, prepared: Prepared, screening: Evaluation) -> Pr
     entries = list(store.entries(KIND))
     before = codec.loads(Twinned, store.body(entries[-1])) if entries else Twinned()
     found = twins.decide(
-        prepared.screening, screening.scores, prepared.confirmation, before, possible=possible(context, prepared)
+        prepared.screening, screening, prepared.confirmation, before, possible=possible(context, prepared)
     )
     store.put(KIND, prepared.golden.digest, found, bulk=True)
     made = apply(prepared, found)

@@ -15,7 +15,7 @@ from paredown.hosts import launch
 from paredown.models import artifact as artifacts
 from paredown.records.artifact import Artifact, ModelFacts
 from paredown.records.candidate import Candidate, Rung
-from paredown.records.golden import Evaluation, GoldenItem, Score
+from paredown.records.golden import Answer, Evaluation, GoldenItem, Score
 from paredown.stats import chance as guessing
 
 pytestmark = pytest.mark.real
@@ -58,7 +58,9 @@ def written_items(folder: Path) -> tuple[GoldenItem, ...]:
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[GoldenItem, ...]:
     items = written_items(tmp_path_factory.mktemp("items"))
-    decided = twins.decide(items, [Score(item.id, 0.0) for item in items])
+    wrong = tuple(Score(item.id, 0.0) for item in items)
+    nothing = Evaluation("c", "s", {}, tuple(Answer(item.id) for item in items), wrong, 0, 0, 0.0)
+    decided = twins.decide(items, nothing)
     return twins.replaced(items, decided)
 
 

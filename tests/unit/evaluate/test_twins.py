@@ -7,7 +7,7 @@ import dataclasses
 from paredown import registry
 from paredown.evaluate import twins
 from paredown.evaluate.twins import SliceChoice, Twinned
-from paredown.records.golden import GoldenItem, Score
+from paredown.records.golden import Answer, Evaluation, GoldenItem, Score
 from paredown.records.traffic import Message
 
 TOOLS = '{"name": "rain", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}'
@@ -25,8 +25,9 @@ def no_call(name: str) -> GoldenItem:
     return GoldenItem(name, "tools", "tool_call", (Message("system", TOOLS), Message("user", "Hi.")), "none")
 
 
-def scored(*values: float | None) -> list[Score]:
-    return [Score("i", value) for value in values]
+def scored(*values: float | None, cut: bool = False) -> Evaluation:
+    answers = tuple(Answer("i", "text", finish_reason="length" if cut else "stop") for _ in values)
+    return Evaluation("c", "s", {}, answers, tuple(Score("i", value) for value in values), 0, 0, 0.0)
 
 
 SUMS = [number_item(f"s{i}") for i in range(8)]
@@ -90,7 +91,14 @@ def test_the_sentence_says_how_many_and_why() -> None:
     (sentence,) = twins.sentences([*twins.replaced(SUMS, twinned), choice_item("c")], twinned)
     assert sentence.startswith("8 of the 9 prompts of 'sums' are asked as choices (likelihood twins): the baseline")
     assert "wrote 1 of 8 right answers" in sentence
+    assert "max_tokens" not in sentence
     assert twins.sentences([choice_item("c")], twinned) == ()
+
+
+def test_the_sentence_says_when_wrong_answers_were_cut_by_their_limit() -> None:
+    twinned = twins.decide(SUMS, scored(1, *(0,) * 7, cut=True))
+    (sentence,) = twins.sentences(twins.replaced(SUMS, twinned), twinned)
+    assert sentence.endswith("7 of its wrong ones were cut by `max_tokens`: raise it if they need more.")
 
 
 def test_a_twin_is_an_item_that_the_likelihood_scorer_takes() -> None:
