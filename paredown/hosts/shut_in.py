@@ -23,6 +23,19 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
+
+def _beside(name: str) -> ModuleType:
+    """A module beside this file: its directory is on no search path here, and stays off it."""
+    spec = importlib.util.spec_from_file_location(name, os.path.join(os.path.dirname(__file__), f"{name}.py"))  # noqa: PTH118, PTH120
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+values = _beside("plain_values")
+
 LARGEST_MESSAGE_BYTES = 8 * 1024 * 1024
 LONGEST_WORDS = 300
 LENGTH_BYTES = 8
@@ -33,59 +46,8 @@ class CodeEnded(BaseException):
     """The code's process ended before it answered; no `except Exception` in a test may swallow that."""
 
 
-class CannotCross(BaseException):
-    """A test passes something to the function that is no plain value."""
-
-
 class Unreadable(BaseException):
     """What came from the code's process is no answer: too long, or not written by `send`."""
-
-
-class Opaque:
-    """What the code gave and is no plain value: equal to nothing but itself."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def __repr__(self) -> str:
-        return f"a {self.kind}"
-
-
-# ── plain values as JSON ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-def pack(value: Any, *, strict: bool) -> Any:
-    """JSON of a plain value. strict: raises CannotCross for any other, else marks it as opaque."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list | tuple | set | frozenset):
-        kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))
-        return [kind.__name__, *(pack(part, strict=strict) for part in value)]
-    if isinstance(value, dict):
-        return ["dict", *([pack(k, strict=strict), pack(v, strict=strict)] for k, v in value.items())]
-    if isinstance(value, complex):
-        return ["complex", value.real, value.imag]
-    if isinstance(value, bytes):
-        return ["bytes", value.hex()]
-    if strict:
-        raise CannotCross(type(value).__name__)
-    return ["opaque", type(value).__name__]
-
-
-def unpack(packed: Any) -> Any:
-    """The value again. Raises ValueError or TypeError for what `pack` does not write."""
-    if not isinstance(packed, list):
-        return packed
-    kind, *parts = packed
-    if kind in ("list", "tuple", "set", "frozenset"):
-        return getattr(builtins, kind)(unpack(part) for part in parts)
-    if kind == "dict":
-        return {unpack(key): unpack(value) for key, value in parts}
-    if kind == "complex":
-        return complex(*parts)
-    if kind == "bytes":
-        return bytes.fromhex(parts[0])
-    return Opaque(str(parts[0]))
 
 
 # ── messages between the two ─────────────────────────────────────────────────────────────────────────────────────
@@ -132,8 +94,6 @@ def hold_code(
     send(answers, isolation.observed(program["outside"]))
     if receive(calls) != "go":
         os._exit(1)
-    for name in ("isolation", "ctypes"):
-        sys.modules.pop(name, None)
     names: dict[str, Any] = {"__name__": "solution", "__builtins__": builtins}
     try:
         exec(_first_that_compiles(program["sources"], program["name"]), names)  # noqa: S102  what it is for
@@ -149,10 +109,10 @@ def hold_code(
 
 def _answer(names: Mapping[str, Any], call: Mapping[str, Any], answers: int) -> None:
     try:
-        arguments, keywords = unpack(call["arguments"]), unpack(call["keywords"])
-        value = pack(names[call["name"]](*arguments, **keywords), strict=False)
+        arguments, keywords = values.unpack(call["arguments"]), values.unpack(call["keywords"])
+        value = values.pack(names[call["name"]](*arguments, **keywords), strict=False)
         raw: dict[str, Any] = {"value": value}
-        after = pack(list(arguments), strict=False)
+        after = values.pack(list(arguments), strict=False)
         if after != call["arguments"]:
             raw["arguments"] = after
         json.dumps(raw)
@@ -213,11 +173,11 @@ class Code:
         self.ended = False
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        packed = pack(list(arguments), strict=True), pack(keywords, strict=True)
+        packed = values.pack(list(arguments), strict=True), values.pack(keywords, strict=True)
         try:
             send(self._calls, {"name": self._name, "arguments": packed[0], "keywords": packed[1]})
             answer = receive(self._answers)
-            value, after = unpack(answer.get("value")), unpack(answer.get("arguments", ["list"]))
+            value, after = values.unpack(answer.get("value")), values.unpack(answer.get("arguments", ["list"]))
         except (CodeEnded, BrokenPipeError):
             self.ended = True
             raise CodeEnded from None
@@ -269,7 +229,7 @@ def judge(tests: Mapping[str, str], code: Code, cpu_s: int) -> dict[str, str]:
         exec(compile(tests["tests"], "tests", "exec"), names)  # noqa: S102  the user's own tests, shut in as well
         if callable(names.get("check")):
             names["check"](code)
-    except CannotCross as error:
+    except values.CannotCross as error:
         return {"status": "broken", "why": f"a test passes a {error} to the function, which is no plain value"}
     except CodeEnded:
         pass
@@ -304,7 +264,7 @@ def main(program_file: str, tests_file: str) -> None:
     program = json.loads(_take(program_file))
     tests = os.open(tests_file, os.O_RDONLY)
     os.unlink(tests_file)  # noqa: PTH108  pathlib is not needed for this in a bare interpreter
-    isolation = _isolation()
+    isolation = _beside("isolation")
     sys.set_int_max_str_digits(0)
     missing = _shut_in(program, isolation)
     _die_with(program["parent"])
@@ -394,16 +354,6 @@ def _die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
-
-
-def _isolation() -> ModuleType:
-    """The module beside this file: its directory is on no search path here, and stays off it."""
-    spec = importlib.util.spec_from_file_location("isolation", os.path.join(os.path.dirname(__file__), "isolation.py"))  # noqa: PTH118, PTH120
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 if __name__ == "__main__":

@@ -243,7 +243,8 @@ def test_without_a_protection_that_is_needed_the_code_is_not_even_loaded(
 ) -> None:
     """A copy of the sandbox on a machine without Landlock and namespaces."""
     here = Path(code_sandbox.__file__)
-    (tmp_path / "shut_in.py").write_text(here.with_name("shut_in.py").read_text())
+    for name in ("shut_in.py", "plain_values.py"):
+        (tmp_path / name).write_text(here.with_name(name).read_text())
     text = here.with_name("isolation.py").read_text()
     for step in ("leave_network() -> None:", "writable: str) -> None:"):
         assert step in text
