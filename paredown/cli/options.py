@@ -20,6 +20,21 @@ TRUST_OPTIONS = (
 )
 
 
+RUN_PLACES = (
+    click.option(
+        "--cache",
+        "cache_dir",
+        type=click.Path(path_type=Path),
+        help="Where models and artifacts are kept.  [default: the user's cache]",
+    ),
+    click.option(
+        "--run-dir",
+        type=click.Path(path_type=Path),
+        help="Where the record goes.  [default: paredown-runs/MODEL-DIGEST]",
+    ),
+)
+
+
 def scorer_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Settings of scorers, for every verb that scores."""
     return click.option(
@@ -94,17 +109,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--seed", type=int, help="Seed of the splits and of every other draw.  [default: 0]"),
         *TRUST_OPTIONS,
-        click.option(
-            "--cache",
-            "cache_dir",
-            type=click.Path(path_type=Path),
-            help="Where models and artifacts are kept.  [default: the user's cache]",
-        ),
-        click.option(
-            "--run-dir",
-            type=click.Path(path_type=Path),
-            help="Where the record goes.  [default: paredown-runs/MODEL-DIGEST]",
-        ),
+        *RUN_PLACES,
     ]
     for option in reversed(options):
         function = option(function)
