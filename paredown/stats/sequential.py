@@ -5,24 +5,24 @@ Tango's score statistic decides, at a nominal level that is stricter than alpha.
 (Lan and DeMets 1983, Biometrika 70:659; the family of Hwang, Shih and DeCani 1990; Jennison and Turnbull 2000): the
 chance to have shipped by a look, at a true drop of exactly the margin, is the alpha spent by then and no more, for
 every flip rate from the margin to 20 %. It is enumerated over the trinomial of lost, gained and unchanged items, so
-neither Tango's approximation nor the unknown flip rate adds to it. SHIP and REJECT are each computed as if the other
-did not stop the run: neither has to be obeyed for the other to hold. Never laxer than Tango's limit at alpha, so the
-interval printed beside a SHIP agrees with it.
+neither Tango's approximation nor the unknown flip rate adds to it. Beyond 20 % of flips the statistic is normal: no
+level may spend more than a normal one either (`spending`), nor, with 200 items or fewer, at flips of 25 to 100 %.
+Plans of more than 1,500 items are made from the normal statistic alone, their REJECT from exact single looks.
+SHIP and REJECT are each computed as if the other did not stop the run: neither has to be obeyed for the other to hold.
+Never laxer than Tango's limit at alpha, so the interval printed beside a SHIP agrees with it.
 
 Spending is even for SHIP (early spending costs power) and early for REJECT (Pocock-like; its power is not promised).
 
-Figures (alpha 4 %, 5 looks, exact, `benchmarks/bench_sequential.py`; margins 3 and 5 points, flips 3 and 5 %):
+Figures (alpha 4 %, 5 looks; `benchmarks/bench_false_ship.py` and `bench_sequential.py`):
 
-- Worst false-ship rate over margins 1, 2, 3, 5 points, n 20–1,000, flips up to 20 %: 4.00 % (0.80 % at alpha 0.8 %).
-  Beyond 20 % of flips it is not kept: up to 5.1 % at 30 % and 5.8 % at 50 % of flips (n 60–400).
-- At the n of the fixed test, power at no drop falls from 97 to 94–95 % (n for seven gates), 93 to 87–89 % (three),
-  77–82 to 68–73 % (one): so a plan is made 14–20 % longer (`items_for_margin`). The savings below are those of the
-  longer plan against the shorter fixed test of the same power; means over margins and flips.
-- Clearly good candidates: seven gates 37 % fewer items at drop 0 and 51 % at −1 point, together 44 %; three gates 28
-  and 44 %, together 36 %; one gate 14 and 30 %, together 22 %. What can be had at drop 0 is bounded: Wald's sequential
-  ratio test, which has no last item, saves 55, 47 and 38 % at these powers (normal approximation).
-- Clearly bad ones (2 and 3 margins): 64, 63 and 61 % until SHIP cannot be expected any more (`is_futile`); until
-  REJECT 51, 47 and 37 % (at 2 margins alone 40, 35 and 21 %).
+- At the n that `items_for_margin` gives (margins 2, 3 and 5 points, 3 and 5 % of flips) an unharmed candidate ships
+  through 1, 3 and 7 gates together with 80 to 82 %, futility obeyed (exact). These are 16 to 21 % more prompts than
+  the fixed test takes; the savings below are of the longer plan against the shorter test.
+- Prompts saved, margin 5 points, 5 % flips, whole confirmations (a gate that has shipped is not asked any more): one
+  gate 24 % on clearly good candidates (drop 0, −1 point), 59 % on clearly bad ones (2, 3 margins), 41 % on both
+  together; three gates 35, 64 and 50 %. So 40 % are saved on good and bad together, not on good ones alone with few
+  gates: Wald's sequential ratio test, which has no last item, would save 38, 47 and 55 % at drop 0 (one, three, seven
+  gates; normal approximation). Bad ones end mostly by futility (`is_futile`); until REJECT it takes more.
 - A test by betting (Waudby-Smith and Ramdas 2024, JRSS B 86:1; a mixture of seven fixed bets), valid at any time and
   looking after every item, saves no more at the same n (10–43 % where the plan saves 16–45 %) but ships only 80–82 %
   (seven gates) and 40–49 % (one) of good candidates where the plan ships 94–95 and 68–73 %. Hence the plan.
