@@ -146,15 +146,16 @@ def sample(placed: Sequence[Placed], count: int, seed: int) -> list[Placed]:
 
 
 def masked(chosen: Sequence[Placed], phone_regions: Sequence[str]) -> MaskedRequests:
-    """The requests with placeholders in every turn and in the logged answer, numbered for each request by itself."""
+    """The requests with placeholders in every turn, in the schema and in the logged answer, numbered for each request by itself."""
     counts: Counter[str] = Counter()
     found = []
     for one in chosen:
-        messages, answer = one.exchange.messages, one.exchange.answer
-        clean = personal_data.mask([*(message.content for message in messages), answer], phone_regions=phone_regions)
+        messages = one.exchange.messages
+        written = [*(message.content for message in messages), one.exchange.schema, one.exchange.answer]
+        clean = personal_data.mask(written, phone_regions=phone_regions)
         counts.update(clean.counts)
-        *texts, answer = clean.texts
+        *texts, schema, answer = clean.texts
         turns = tuple(Message(message.role, text) for message, text in zip(messages, texts, strict=True))
-        exchange = dataclasses.replace(one.exchange, messages=turns, answer=answer)
+        exchange = dataclasses.replace(one.exchange, messages=turns, schema=schema, answer=answer)
         found.append(dataclasses.replace(one, exchange=exchange))
     return MaskedRequests(tuple(found), dict(sorted(counts.items())))

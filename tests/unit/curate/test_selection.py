@@ -49,3 +49,13 @@ def test_of_a_large_log_a_part_is_drawn_whatever_its_order_and_the_rest_counted(
     assert [one.where for one in drawn] == sorted((one.where for one in drawn), key=lambda where: int(where[4:]))
     assert [one.count for one in ledger.left_out()] == [30]
     assert selection.thin(log, 1, Ledger(), most=50) == log
+
+
+def test_turns_schema_and_answer_are_masked_with_one_numbering() -> None:
+    turns = (Message("system", "From b@example.org"), Message("user", "a@example.org, b@example.org"))
+    one = Exchange("log:1", turns, schema='{"const": "a@example.org"}', answer="To b@example.org")
+    found = selection.masked([selection.Placed(one, "en", 9)], ())
+    exchange = found.requests[0].exchange
+    assert [message.content for message in exchange.messages] == ["From [EMAIL_1]", "[EMAIL_2], [EMAIL_1]"]
+    assert (exchange.schema, exchange.answer) == ('{"const": "[EMAIL_2]"}', "To [EMAIL_1]")
+    assert found.counts == {"EMAIL": 2}
