@@ -146,7 +146,7 @@ def sample(placed: Sequence[Placed], count: int, seed: int) -> list[Placed]:
 
 
 def masked(chosen: Sequence[Placed], phone_regions: Sequence[str]) -> MaskedRequests:
-    """The requests with placeholders in every turn, in the schema and in the logged answer, numbered for each request by itself."""
+    """Placeholders in every turn, in the schema and in the logged answer, numbered for each request by itself."""
     counts: Counter[str] = Counter()
     found = []
     for one in chosen:
