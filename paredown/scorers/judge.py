@@ -44,6 +44,7 @@ RUBRIC = (
     "matters, and is clear. Length and style count only where the question asks for them."
 )
 MOST_AT_ONCE = 32
+GIVE_UP_AFTER = 8
 KEPT_CHARACTERS = 2000
 MOST_GRADE = 10
 COMPARED, GRADED, UNASKED = "compared", "graded", "not asked"
@@ -65,20 +66,25 @@ OPTIONS = (
 
 @dataclass
 class _Judge:
-    """Where and how to ask. `fields` is what the server was last seen to take."""
+    """Where and how to ask. `fields` is what the server was last seen to take, `failed` how often it now failed in a
+    row: one that hangs would else cost `timeout_s` for every answer that is left.
+    """
 
     server: Server
     max_tokens: int
     timeout_s: float
     slots: threading.Semaphore
     fields: Fields = field(default_factory=Fields)
+    failed: int = 0
 
     def ask(self, messages: Sequence[Message]) -> Completion:
         with self.slots:
+            if self.failed >= GIVE_UP_AFTER:
+                return Completion(failure=f"failed {GIVE_UP_AFTER} times in a row and is not asked again")
             found = completion.complete(
                 self.server, messages, max_tokens=self.max_tokens, timeout_s=self.timeout_s, fields=self.fields
             )
-        self.fields = found.fields
+            self.fields, self.failed = found.fields, self.failed + 1 if found.failure else 0
         return found
 
     @property

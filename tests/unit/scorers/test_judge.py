@@ -190,6 +190,21 @@ def test_a_judge_that_fails_leaves_the_item_unscored_in_one_sentence(
     assert "\n" not in found.why
 
 
+def test_a_judge_that_fails_again_and_again_is_given_up_and_one_that_recovers_is_not() -> None:
+    down = http({"error": "no"}, "400 Bad Request")
+
+    def score_all(script: Callable[[Received], Sequence[Part]]) -> tuple[list[Score], int]:
+        with judging(script) as (scored, server):
+            return [scored(ITEM, Answer("i", "The Nile.")) for _ in range(12)], len(server.received)
+
+    scores, asked = score_all(lambda _: down)
+    assert asked == 8
+    assert all(score.value is None for score in scores)
+    assert "failed 8 times in a row and is not asked again" in scores[-1].why
+    scores, _ = score_all(lambda r: down if r.number % 8 else completed(f"{shown(r)[1]}: SAME"))
+    assert "in a row" not in scores[-1].why
+
+
 def refused(**options: object) -> str:
     with pytest.raises(UserError) as caught:
         judge.bind({**DEFAULTS, "url": "http://127.0.0.1:1", **options})
