@@ -58,7 +58,8 @@ def test_only_written_prompts_with_a_score_and_a_known_chance_count() -> None:
 
 
 def test_too_few_written_prompts_say_nothing() -> None:
-    assert twins.decide(SUMS[:3], scored(0, 0, 0)).names == ()
+    assert twins.decide(SUMS[:2], scored(0, 0)).names == ()
+    assert twins.decide(SUMS[:3], scored(0, 0, 0)).names == ("sums",)
 
 
 def test_a_slice_without_any_twin_is_not_decided_on() -> None:
