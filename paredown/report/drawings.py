@@ -143,7 +143,7 @@ def layers(rows: Sequence[why_rows.LayerRow], candidate: str) -> Chart | None:
     bars = [
         layer_chart.Bar(
             row.name,
-            row.name.removeprefix("block "),
+            {"embedding": "emb"}.get(row.name, row.name.removeprefix("block ")),
             row.kl,
             row.marked,
             f"{row.name}: {row.kl_text}" + (f", {row.share} of the sum\n{row.error}" if row.share else ""),

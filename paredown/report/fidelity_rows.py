@@ -122,8 +122,9 @@ def _worst_kl(fidelity: Fidelity) -> str:
 def _ratio(fidelity: Fidelity) -> str:
     if fidelity.perplexity_ratio is None:
         return ""
-    limits = units.interval_text(fidelity.perplexity_ratio_low, fidelity.perplexity_ratio_high, "ratio")
-    return f"{units.number(fidelity.perplexity_ratio, 4)}× {limits}".rstrip()
+    low, high = fidelity.perplexity_ratio_low, fidelity.perplexity_ratio_high
+    limits = f" [{units.number(low, 4)}, {units.number(high, 4)}]" if low is not None and high is not None else ""
+    return f"{units.number(fidelity.perplexity_ratio, 4)}×{limits}"
 
 
 def _ratio_note(fidelity: Fidelity) -> str:

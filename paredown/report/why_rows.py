@@ -107,7 +107,7 @@ def drifted(explanation: Explanation) -> tuple[Drifted, ...]:
 def _drifted(text: DriftedText) -> Drifted:
     kl = f"mean KL {units.number(text.mean_kl, 2)}{units.NBSP}nats" if text.mean_kl is not None else ""
     same = f"same first choice at {units.percent(text.top1_agreement, 0)} of {text.positions:,} tokens"
-    first = "" if text.first is None else f"first differs at token {text.first + 1:,}"
+    first = _first(text)
     return Drifted(
         text.id,
         text.slice,
@@ -119,6 +119,25 @@ def _drifted(text: DriftedText) -> Drifted:
         _choice(text.candidate),
         text.own_answer[:LONGEST_TEXT],
     )
+
+
+def _first(text: DriftedText) -> str:
+    """`token 12: “ cat” → “ dog”`; without the tokens where the record does not have them."""
+    if text.first is None:
+        return ""
+    if text.baseline is None or text.candidate is None:
+        return f"first differs at token {text.first + 1:,}"
+    return f"token {text.first + 1:,}: “{_token(text.baseline.text)}” → “{_token(text.candidate.text)}”"
+
+
+def not_read_text(sensitivity: Sensitivity) -> str:
+    """Which tensors stayed as the baseline has them; empty = none."""
+    missing = sensitivity.not_read
+    if not missing:
+        return ""
+    named = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
+    tensors = "1 tensor" if len(missing) == 1 else f"{len(missing)} tensors"
+    return f"Left as in the baseline, because its files do not give them back: {tensors} ({named})."
 
 
 def _token(text: str) -> str:
