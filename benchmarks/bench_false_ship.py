@@ -100,8 +100,9 @@ More = Callable[[Walk, int], int]
 
 
 def as_recommended(walk: Walk, n: int) -> int:
-    """What the verdict asks for, at most six times what there was."""
-    return min(6 * n, walk.slices[0].more_prompts or 0)
+    """What the verdict asks for, in halves of what there was (each number takes a plan), at most four times."""
+    half = n // 2
+    return min(4 * n, half * -(-(walk.slices[0].more_prompts or 0) // half))
 
 
 def only_when_near(walk: Walk, n: int) -> int:
