@@ -56,6 +56,7 @@ def test_each_verb_explains_itself(verb: str) -> None:
         (("run", "demo", "--technique", "onnx_int9"), "Did you mean 'onnx_int8'?"),
         (("run", "demo", "--traffic", "chatt"), "Did you mean 'chat'?"),
         (("run", "demo", "--golden", "missing.jsonl"), "missing.jsonl"),
+        (("evaluate", "demo", "--scorer", "judge:modle=x"), "Did you mean 'model'?"),
         (("golden", "gone.jsonl", "--model", "demo", "--out", "g.jsonl"), "Cannot read the log gone.jsonl"),
         (("run",), "model"),
         (("verify", "nowhere"), "holds no run"),
