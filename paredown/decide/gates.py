@@ -79,16 +79,17 @@ def fidelity(found: Fidelity, max_mean_kl: float, min_top1: float) -> Check:
     """
     if found.mean_kl is None and found.top1_agreement is None:
         return Check("fidelity", None, f"Not measured: {found.missing or 'no reason was given'}.")
-    broken = list(_overall(found, max_mean_kl, min_top1))
-    if broken:
-        return Check("fidelity", passed=False, detail=f"Broken: {'; '.join(broken)}.")
-    parts = broken_parts(found, max_mean_kl, min_top1)
-    if parts:
-        named = "; ".join(_in_part(part, max_mean_kl, min_top1) for part in parts[:MOST_NAMED])
-        return Check("fidelity", passed=False, detail=f"Broken in a part: {named}. All positions: {_known(found)}.")
     worse = much_worse_parts(found)
     named = "; ".join(f"{place(one.part)} {_worse(one)}" for one in worse[:MOST_NAMED])
-    detail = f"{_known(found)} ({found.positions:,} positions){f'. Much worse {named}' if named else ''}."
+    where = f" Much worse {named}." if named else ""
+    broken = list(_overall(found, max_mean_kl, min_top1))
+    if broken:
+        return Check("fidelity", passed=False, detail=f"Broken: {'; '.join(broken)}.{where}")
+    parts = broken_parts(found, max_mean_kl, min_top1)
+    if parts:
+        said = "; ".join(_in_part(part, max_mean_kl, min_top1) for part in parts[:MOST_NAMED])
+        return Check("fidelity", passed=False, detail=f"Broken in a part: {said}. All positions: {_known(found)}.")
+    detail = f"{_known(found)} ({found.positions:,} positions).{where}"
     return Check("fidelity", passed=True, detail=detail, warns=bool(worse))
 
 

@@ -39,6 +39,17 @@ def test_a_broken_part_rejects_and_is_named_where_the_mean_is_fine(kind: str, na
     assert "All positions: mean KL 0.3 nats" in check.detail
 
 
+def test_a_candidate_that_is_broken_over_all_says_where_most() -> None:
+    """Keys and values beyond 1,024 positions with noise of their own spread: mean KL 1.95."""
+    far = part("2,048–4,095", 9.0, 0.1, kind="positions")
+    check = judged(found(far, part("0–255", 0.02, kind="positions"), kl=1.95))
+    assert check.passed is False
+    assert check.detail == (
+        "Broken: mean KL 1.95 nats, at most 1 allowed. "
+        "Much worse at positions 2,048–4,095 (mean KL 9 nats, 0.02 elsewhere)."
+    )
+
+
 def test_agreement_alone_breaks_a_part_too() -> None:
     check = judged(found(part("plain/russian", 0.9, 0.2)))
     assert check.passed is False
