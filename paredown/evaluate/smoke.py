@@ -189,12 +189,13 @@ def check(
     return Smoke(
         candidate,
         (
+            # Causes before what follows from them: the first that failed heads the verdict.
+            *same_model,
+            *declared,
             _answers(answers, baseline),
             _coherent(answers, baseline),
-            *same_model,
             _stops(answers, baseline),
             _lengths(answers, baseline),
-            *declared,
             changed,
             _reloads(answers, reloaded),
         ),
