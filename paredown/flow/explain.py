@@ -34,7 +34,8 @@ def remember(store: RunStore, prepared: Prepared, concluded: Conclusion) -> None
     for one in concluded.evidence:
         made = explain(prepared, concluded.baseline, one, lengths, tokens.tokenizer.decode if tokens else None, why)
         name = one.planned.name
-        if (made.compared or made.drifted) and store.find("explanation", name, Explanation) != made:
+        explainable = one.fidelity is not None or made.compared > 0
+        if explainable and store.find("explanation", name, Explanation) != made:
             store.put("explanation", name, made, bulk=True)
 
 
