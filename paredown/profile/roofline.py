@@ -56,7 +56,7 @@ def place(
     compute_dtype: str = "float32",
     kv_bytes_per_token: int | None = None,
 ) -> Placement | None:
-    """The step on the roofline; None when the ceilings that it takes could not be measured.
+    """The step on the roofline; None when its ceilings or its own time could not be measured (all tokens at once).
 
     compute_dtype:      in which the engine multiplies: `float32`, `bfloat16` or `int8`
     kv_bytes_per_token: within every window; default: the model's own data type
@@ -65,7 +65,7 @@ def place(
     work = work_of(facts, artifact, step, kv_bytes_per_token=kv_bytes_per_token)
     bandwidth = bandwidth_for(ceilings, work.bytes_moved)
     rate = next((m.operations_per_second for m in ceilings.matrix if m.dtype == compute_dtype), None)
-    if bandwidth is None or rate is None:
+    if bandwidth is None or rate is None or step.measured_s <= 0.0:
         return None
     memory_s, compute_s = work.bytes_moved / bandwidth, work.operations / rate
     fraction = max(memory_s, compute_s) / step.measured_s
