@@ -59,9 +59,11 @@ def test_right_code_passes_and_every_protection_is_looked_at() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "import os\nprint('passed')\nos._exit(0)",
-        "import os\ndef f(x):\n    os._exit(0)",
-        "class Equal:\n    def __eq__(self, other): return True\ndef f(x): return Equal()",
+        "import os\ndef f(x):\n    print('passed')\n    os._exit(0)",
+        pytest.param("import os\nprint('passed')\nos._exit(0)", marks=pytest.mark.slow),
+        pytest.param(
+            "class Equal:\n    def __eq__(self, other): return True\ndef f(x): return Equal()", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_an_early_end_with_status_0_printed_text_and_objects_that_equal_everything_do_not_pass(code: str) -> None:
@@ -258,6 +260,7 @@ def test_without_a_protection_that_is_needed_the_code_is_not_even_loaded(
     assert not mark.exists()
 
 
+@pytest.mark.slow
 def test_nothing_of_the_user_reaches_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "x")
     found = run(
