@@ -45,11 +45,20 @@ def test_a_calibration_file_that_is_not_there_stops_before_the_model_is_looked_f
         auditing.run(spec, Silent())
 
 
+def test_a_question_that_stands_on_both_sides_of_the_split_is_found(world, tmp_path) -> None:
+    rows = [{"id": f"r{n}", "prompt": "What is the boat in the old harbour called?", "answer": "Ida"} for n in range(9)]
+    path = tmp_path / "twice.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    found = auditing.run(world.spec(golden=[str(path)]), Silent())
+    assert {"duplicate", "split leak"} <= {one.kind for one in found.findings}
+
+
 def test_findings_are_kept_once_and_read_back_with_those_on_the_answers(tmp_path, world, monkeypatch) -> None:
-    requested = prepare.check(world.spec(), tmp_path, Silent())
-    looked = auditing.audited(world.spec(), requested)
+    spec = world.spec(targets=["quality_drop<=1pt"])
+    looked = auditing.audited(spec, prepare.check(spec, tmp_path, Silent()))
     with RunStore(tmp_path / "run", create=True) as store:
         first = audit.before(store, looked)
+        assert [one.kind for one in first.findings] == ["small slice"]
         monkeypatch.setattr(audit, "look", lambda _: pytest.fail("looked twice"))
         assert audit.before(store, looked) == first
         late = Finding("slice at chance", "…", slice="s")

@@ -7,6 +7,7 @@ import pytest
 from paredown.evaluate.audit import sizes
 from paredown.evaluate.audit.sizes import Reach
 from paredown.records.audit import Severity
+from paredown.records.golden import GoldenItem
 from paredown.records.verdict import Margin
 
 REACH = Reach(
@@ -57,3 +58,12 @@ def test_a_margin_that_no_number_of_prompts_shows_says_so(item) -> None:
     assert "1 item to" in found.sentence
     assert "Not even the loss of all" in found.sentence
     assert "widen the margin" in found.sentence
+
+
+def test_a_gate_just_below_its_margin_can_never_pass_either() -> None:
+    margin = Margin("s", 2.71 / 42.71, gated=True)
+    assert [sizes.find(_items(count), [margin], REACH)[0].kind for count in (40, 41)] == ["small slice", "few items"]
+
+
+def _items(count: int) -> list[GoldenItem]:
+    return [GoldenItem(str(n), "s", "exact_match", (), "a") for n in range(count)]
