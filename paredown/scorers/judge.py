@@ -105,10 +105,10 @@ def _judge(options: Options) -> _Judge:
     path = Path(str(options["ca_file"])) if options["ca_file"] else None
     server = Server(url, _key(variable), str(options["model"]), path)
     where = address(server)
-    if "@" in url.partition("://")[2].partition("/")[0]:
+    if "@" in url.partition("://")[2].partition("/")[0] or "?" in url:
         raise UserError(
-            "The url of the scorer judge holds a password. Put it into an environment variable, and give the "
-            "variable's name as api_key_variable."
+            "The url of the scorer judge holds a password or a query. Give the bare address, put the key into an "
+            "environment variable, and give the variable's name as api_key_variable."
         )
     if not where.tls and not _is_this_machine(where.host) and options["plain_http"] != "anywhere":
         raise UserError(
