@@ -280,7 +280,7 @@ def _audit(context: RunContext, prepared: Prepared, requested: Requested, *, all
         looks=_looks(context),
     )
     found = audit.before(context.store, audited)
-    for finding in found.findings:
+    for finding in (*found.refused, *found.warned):
         context.progress.note(f"Audit: {finding.sentence}")
     if found.refused:
         raise UserError(" ".join(finding.sentence for finding in found.refused))

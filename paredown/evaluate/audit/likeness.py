@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from paredown.evaluate.audit import wording
 from paredown.evaluate.audit.token_kinds import TokenKinds
 from paredown.hosts.tokenizer import Tokenizer
-from paredown.records.audit import Finding, Severity
+from paredown.records.audit import Finding
 from paredown.records.calibration import Calibration
 from paredown.stats import jensen_shannon
 
@@ -106,7 +106,7 @@ def _unlike(asked: _Drawn, given: _Drawn, calibration: Calibration, tokenizer: T
             f"Whether the calibration data are like the prompts cannot be told from {asked.tokens:,} tokens of prompts "
             f"and {given.tokens:,} of calibration data ({LEAST_TOKENS} of each are needed)."
         )
-        return [Finding("calibration not compared", sentence, Severity.NOTE)]
+        return [Finding("calibration not compared", sentence)]
     kinds = TokenKinds(tokenizer)
     asked_kinds, given_kinds = (
         [kinds.of(one.tolist()) for one in asked.ids],
