@@ -184,7 +184,9 @@ def _drop(course: Course, alpha: float, next_alpha: float) -> Drop | None:
         tango.limits(lost, gained, at.n, at.ship_level).high,
         tango.p_worse(counts.lost, counts.gained, n, margin),
         mcnemar.mid_p(counts.lost, counts.gained),
-        power.prompts_needed(counts.lost, counts.gained, n, margin, next_alpha),
+        None
+        if course.shipped_at is not None
+        else power.prompts_needed(counts.lost, counts.gained, n, margin, next_alpha),
     )
     return _with_fresh(drop, found, left, longer=LONGER)
 
