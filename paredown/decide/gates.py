@@ -139,9 +139,12 @@ class WorsePart:
 
 
 def much_worse_parts(found: Fidelity) -> tuple[WorsePart, ...]:
-    """Parts with more than three times the mean KL of the others of their kind, beyond their standard error."""
+    """Parts with more than three times the mean KL of the others of their kind, beyond their standard error.
+
+    At 95 % for each: a warning decides nothing, and the factor is what keeps healthy candidates out.
+    """
     parts = _judged(found)
-    z = _z(len(parts))
+    z = normal_quantile(CONFIDENCE)
     worse = []
     for part in parts:
         elsewhere = _mean_of([other for other in parts if other.kind == part.kind and other is not part])

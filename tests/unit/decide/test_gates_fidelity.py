@@ -92,6 +92,13 @@ def test_a_part_that_is_much_worse_than_the_others_is_named_and_passes() -> None
     assert "Much worse in plain/russian (mean KL 0.6 nats, 0.05 elsewhere)." in check.detail
 
 
+def test_a_warning_needs_95_percent_for_itself_and_not_over_all_parts() -> None:
+    far = part("4,096–8,191", 0.18, kind="positions", error=0.25)
+    others = [part(str(place), 0.02, kind="positions") for place in range(30)]
+    assert judged(found(far, *others)).warns
+    assert not judged(found(replace(far, mean_kl_se=0.09), *others)).warns
+
+
 def test_parts_are_compared_with_parts_of_their_own_kind() -> None:
     check = judged(found(part("plain/russian", 0.6), part("plain/german", 0.3), part("0–255", 0.01, kind="positions")))
     assert not check.warns
