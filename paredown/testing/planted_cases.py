@@ -33,8 +33,8 @@ class Fault:
 FAULTS = (
     Fault("one block times 1.5", faults.block_scaled, ("block 15",)),
     Fault("Cyrillic tokens damaged", faults.script_damaged, ("russian",)),
-    Fault("rotary base wrong", faults.rotary_base, ("rope_theta is 10,000, in the baseline 100,000", "positions")),
-    Fault("KV cache lost beyond 1,024", faults.window, ("keep the last 1,024 positions", "positions 1,024")),
+    Fault("rotary base wrong", faults.rotary_base, ("rope_theta is 10,000, in the baseline 100,000", "at positions ")),
+    Fault("KV cache lost beyond 1,024", faults.window, ("keep the last 1,024 positions", "at positions ")),
     Fault("chat template lost", faults.template_lost, ("The chat template was lost",)),
     Fault("BOS missing", faults.bos_missing, ("The first token is missing (BOS)",), begins=True),
     Fault("EOS id lost", faults.end_id_lost, ("stop ids: ends at the tokens [0], the baseline at [2]",)),
@@ -68,7 +68,8 @@ def golden_file(path: Path, chosen: Mapping[str, int] = CHOSEN) -> Path:
 
 def spread(rows: Sequence[Any], count: int) -> list[Any]:
     """`count` of the rows at equal distances, so that every kind among them is there."""
-    return [rows[place * len(rows) // count] for place in range(min(count, len(rows)))] if count > 0 else []
+    count = min(count, len(rows))
+    return [rows[place * len(rows) // count] for place in range(count)]
 
 
 def leaking_calibration(path: Path, golden: Path, leaked: int = 12) -> Path:

@@ -31,6 +31,17 @@ def test_compare_ships_an_identical_copy_and_rejects_one_that_lost_a_third(world
 
 
 @pytest.mark.slow
+def test_a_second_candidate_in_the_same_record_does_not_measure_the_baseline_again(world, tmp_path) -> None:
+    copy, record = fake_models.variant(world.model, tmp_path / "copy"), tmp_path / "record"
+    first, second = Silent(), Silent()
+    single.compare(world.spec(), copy, record, first)
+    worse = fake_models.variant(world.model, tmp_path / "worse", right_fraction={"": 0.6})
+    assert single.compare(world.spec(), worse, record, second).verdict is Verdict.REJECT
+    assert "Baseline: answers and texts" in first.titles
+    assert "Baseline: answers and texts" not in second.titles
+
+
+@pytest.mark.slow
 def test_compare_catches_a_lost_chat_template_before_any_prompt(world, tmp_path) -> None:
     bare = fake_models.without_chat_template(world.model, tmp_path / "bare")
     found = single.compare(world.spec(), bare, None, Silent())
