@@ -198,3 +198,15 @@ def test_the_same_scores_give_the_same_course(seed: int) -> None:
     first, second = confirm(ordered, candidate), confirm(ordered, candidate)
     assert first == second
     assert looks.walk is walk
+
+
+def test_when_answer_lengths_still_need_prompts_all_that_are_due_are_asked_though_every_gate_has_shipped() -> None:
+    ordered = items(200)
+    margins = [Margin("facts", 0.08, gated=True), Margin("safety", 0.08, gated=True)]
+    asked = Asked(ordered, sequential.look_sizes(200), tuple(margins), ALPHA, NEXT)
+    everything = evaluation({item.id: 1.0 for item in ordered})
+    at_once = walk(asked, everything, everything, lambda item: 0.25)
+    longer = walk(asked, everything, everything, lambda item: 0.25, lambda given: len(given.scores) < 170)
+    assert (at_once.looks.looks_made, longer.looks.looks_made) == (3, 5)
+    assert (at_once.looks.asked, longer.looks.asked) == (130, 200)
+    assert of(longer, "facts").counts.n == of(at_once, "facts").counts.n == 65
