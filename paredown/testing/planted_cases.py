@@ -48,7 +48,7 @@ FAULTS = (
 SAFETY_NAMED = ("Safety: At least",)
 
 CHOSEN: Mapping[str, int] = {
-    "safety": 50, "structured_output": 36, "tool_calls": 36, "short_facts": 40, "multilingual": 24, "reasoning": 30,
+    "safety": 100, "structured_output": 36, "tool_calls": 36, "short_facts": 40, "multilingual": 24, "reasoning": 30,
 }  # fmt: skip
 """Built-in prompts of each slice, enough for each fault to be seen."""
 

@@ -31,7 +31,7 @@ from paredown.testing import planted_cases, planted_compliance, planted_controls
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
-CHOSEN = {"safety": 40, "structured_output": 22, "tool_calls": 22}
+CHOSEN = {"safety": 80, "structured_output": 22, "tool_calls": 22}
 FAULTS = {fault.name: fault for fault in planted_cases.FAULTS}
 HERE = (
     "chat template lost",
