@@ -26,7 +26,7 @@ from paredown.decide import alpha, gates, looks, order
 from paredown.decide.looks import Asked, Walk
 from paredown.records.golden import Evaluation, GoldenItem, Score
 from paredown.records.verdict import Margin, Verdict
-from paredown.stats import power, sequential
+from paredown.stats import power, sequential, tango
 
 MARGINS = (0.01, 0.02, 0.03, 0.05)
 LEVELS = tuple(alpha.TOTAL * alpha.SHARE * (1.0 - alpha.SHARE) ** k for k in range(4))
@@ -94,6 +94,28 @@ def confirm(
 
 def evaluation(values: dict[str, float]) -> Evaluation:
     return Evaluation("x", "confirmation", {}, (), tuple(Score(k, v) for k, v in values.items()), 0, 0, 0.0)
+
+
+def pooled_at_worst(attempts: int = 5) -> float:
+    """Old and new prompts pooled, a fixed test each time, whoever adds them choosing their number as best as can be.
+
+    Normal statistic, by dynamic programming from the last attempt backwards: the state is the pooled statistic, the
+    choice how many times the prompts so far are added (0.01 to 300). On fresh prompts it is the sum of the levels.
+    """
+    grid = np.linspace(-6.0, 6.0, 1_201)
+    weights = np.exp(-0.5 * grid * grid) / np.exp(-0.5 * grid * grid).sum()
+    levels = [alpha.TOTAL * alpha.SHARE * (1.0 - alpha.SHARE) ** k for k in range(attempts)]
+    ahead = np.zeros_like(grid)
+    for level in reversed(levels[1:]):
+        wins = np.where(grid > tango.normal_quantile(level), ahead, 1.0)
+        best = np.zeros_like(grid)
+        for added in np.geomspace(0.01, 300.0, 60):
+            spread = (added / (1.0 + added)) ** 0.5
+            away = (grid[None, :] - grid[:, None] / (1.0 + added) ** 0.5) / spread
+            chances = np.exp(-0.5 * away * away)
+            best = np.maximum(best, chances @ wins / np.maximum(chances.sum(axis=1), 1e-300))
+        ahead = best
+    return float(weights @ np.where(grid > tango.normal_quantile(levels[0]), ahead, 1.0))
 
 
 More = Callable[[Walk, int], int]
@@ -175,6 +197,7 @@ def errors(step: int) -> bool:
 
 def retries(runs: int) -> bool:
     print(f"\n2. A candidate at the margin, prompts added after INVESTIGATE: {runs} simulated runs each")
+    print(f"pooled, the worst that can be done (fixed tests, normal): {pooled_at_worst():.2%}; fresh: 5.00 %")
     failed = False
     for margin, flips, n in ((0.05, 0.10, 150), (0.05, 0.20, 100), (0.03, 0.06, 250)):
         for more in (as_recommended, only_when_near):

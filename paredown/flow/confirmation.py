@@ -1,8 +1,9 @@
 """Confirmations of a candidate: frozen before the first held-back answer, asked look by look, replayed from the record.
 
 Each attempt is on prompts that this candidate has not answered in an earlier one. To pool old and new prompts would let
-whoever adds them choose their number by what the old ones showed, and look again at what is known already. A gate that
-has shipped in an attempt stays shipped, since the levels of all attempts together stay within the error budget.
+whoever adds them choose their number by what the old ones showed: a run then ships a candidate at the margin in up to
+5.3 % of cases where the levels say 5.0 %, before any look (`benchmarks/bench_false_ship.py`). A gate that has
+shipped in an attempt stays shipped, since the levels of all attempts together stay within the error budget.
 """
 
 from __future__ import annotations
