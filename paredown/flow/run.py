@@ -53,7 +53,7 @@ def run(spec: RunSpec, run_dir: Path | None, progress: Progress, command: str = 
         measured = baselines.measure(context, prepared)
         prepared, base = measured.prepared, measured.baseline
         asked = (*prepared.screening, *prepared.confirmation)
-        for finding in audit.after_baseline(store, asked, (base.screening, base.confirmation)).findings:
+        for finding in audit.after_baseline(store, asked, (base.screening, base.confirmation)).warned:
             progress.note(f"Audit: {finding.sentence}")
         for placement in bottleneck.placements(prepared, prepared.baseline, base.trials):
             progress.note(placement.sentence)

@@ -19,7 +19,7 @@ from paredown.evaluate import fidelity, lengths, scoring, smoke, smoke_declared,
 from paredown.evaluate.answers import BatchPolicy
 from paredown.evaluate.smoke import Reference
 from paredown.evaluate.twins import Twinned
-from paredown.flow import evidence, prepare, quality, record_place, twinning
+from paredown.flow import audit, evidence, prepare, quality, record_place, twinning
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
 from paredown.models import artifact as artifacts
@@ -150,7 +150,10 @@ def judge(
         reasons = (*failed, *evidence.differences(smoked), *_weights(prepared, candidate))
         return Comparison(smoked, compared, (), Verdict.REJECT, reasons)
     asked = _evaluate_as_asked(context, prepared, prepared.baseline)
-    before, after = asked.evaluation, _evaluate(context, asked.items, candidate, policy)
+    before = asked.evaluation
+    for finding in audit.after_baseline(context.store, asked.items, [before]).warned:
+        context.progress.note(f"Audit: {finding.sentence}")
+    after = _evaluate(context, asked.items, candidate, policy)
     judged = slices.judge(before, after, asked.items, prepared.margins, alpha=ALPHA, chance=evidence.chance)
     judged = twinning.told(judged, asked.items, prepared.margins, asked.twinned)
     written = lengths.compare(before, after, asked.items)
