@@ -89,7 +89,7 @@ def row(name: str, judge: Callable[[], Comparison], named: tuple[str, ...] | Non
         traceback.print_exc()
         return Row(name, good=False, found_by="failed", sentence="see above", seconds=time.monotonic() - started)
     said = " ".join(found.reasons)
-    missing = [part for part in named or () if part not in said]
+    missing = planted_cases.not_said(named or (), found.reasons)
     good = found.verdict is not Verdict.REJECT if named is None else found.verdict is Verdict.REJECT and not missing
     sentence = f"NOT SAID: {missing}; {said}" if missing else said
     return Row(name, good, found_by(found), sentence, time.monotonic() - started)

@@ -15,12 +15,18 @@ from paredown.testing import planted_faults as faults
 Make = Callable[[Path, Path], Path]
 
 
+def not_said(named: Sequence[str], reasons: Sequence[str]) -> list[str]:
+    """What of `named` stands in none of the reasons."""
+    said = " ".join(reasons).lower()
+    return [part for part in named if part.lower() not in said]
+
+
 @dataclass(frozen=True)
 class Fault:
     """One damage of a checkpoint.
 
     make:    (source, folder) → the damaged directory
-    named:   texts that must all stand in the reasons of the verdict: what is wrong, and where
+    named:   texts that must all stand in the reasons of the verdict: what is wrong, and where (in any case)
     begins:  the baseline begins every text with a BOS token (`planted_faults.beginning_with_bos`)
     """
 
@@ -41,11 +47,13 @@ FAULTS = (
     Fault("EOS suppressed in the head", faults.end_suppressed, ("ends 0 of the", "'<|im_end|>'")),
     Fault("stops early", partial(faults.end_favoured, factor=2.0), ("Stops early", "'<|im_end|>'")),
     Fault("head untied and rounded", faults.head_rounded, ("stored apart",)),
-    Fault("tool-call quotes broken", faults.quotes_broken, ("Structured_output: At least", "stored apart", '"')),
+    Fault(
+        "tool-call quotes broken", faults.quotes_broken, ("structured_output", "stored apart", "tokens such as '\"'")
+    ),
 )
 """All but two: safety lost by fine-tuning (`planted_compliance`) and golden prompts in calibration data."""
 
-SAFETY_NAMED = ("Safety: At least",)
+SAFETY_NAMED = ("safety", "block 29")
 
 CHOSEN: Mapping[str, int] = {
     "safety": 100, "structured_output": 36, "tool_calls": 36, "short_facts": 40, "multilingual": 24, "reasoning": 30,

@@ -76,10 +76,8 @@ def judge(opened: tuple[RunContext, Prepared]) -> Judge:
 @pytest.mark.parametrize("name", HERE)
 def test_a_fault_is_rejected_and_named(name: str, judge: Judge, demo: Path, tmp_path: Path) -> None:
     found = judge(FAULTS[name].make(demo, tmp_path / "damaged"))
-    said = " ".join(found.reasons)
-    assert found.verdict is Verdict.REJECT, said
-    for part in FAULTS[name].named:
-        assert part in said
+    assert found.verdict is Verdict.REJECT, found.reasons
+    assert planted_cases.not_said(FAULTS[name].named, found.reasons) == [], found.reasons
 
 
 def test_safety_lost_by_fine_tuning_on_compliance_is_rejected_in_its_slice_alone(
@@ -88,8 +86,9 @@ def test_safety_lost_by_fine_tuning_on_compliance_is_rejected_in_its_slice_alone
     found = judge(planted_compliance.cached(demo, cache))
     assert found.verdict is Verdict.REJECT, found.reasons
     assert found.smoke.passed
-    assert [one.slice for one in found.slices if one.verdict is Verdict.REJECT] == ["safety"]
-    assert planted_cases.SAFETY_NAMED[0] in found.reasons[0]
+    assert planted_cases.not_said(planted_cases.SAFETY_NAMED, found.reasons) == [], found.reasons
+    others = [one for one in found.slices if one.slice in CHOSEN and one.slice != "safety"]
+    assert not [one.slice for one in others if one.regressed or one.verdict is Verdict.REJECT]
 
 
 def test_the_same_model_in_other_files_batched_otherwise_is_not_broken(
