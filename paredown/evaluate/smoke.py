@@ -210,7 +210,10 @@ def _answers(answers: Sequence[SmokeAnswer], baseline: Reference) -> Check:
     empty = sum(not one.text.strip() for one in answers)
     usual = sum(not one.text.strip() for one in baseline.answers)
     said = f"{len(answers) - empty} of {len(answers)} prompts got an answer (baseline: {len(answers) - usual})"
-    return Check("answers", passed=empty <= usual + len(answers) // 3, detail=said)
+    if empty <= usual + len(answers) // 3:
+        return Check("answers", passed=True, detail=said)
+    at_once = sum(not one.text.strip() and one.finish_reason == "stop" for one in answers)
+    return Check("answers", passed=False, detail=f"Stops early: {said}; {at_once} end at once" if at_once else said)
 
 
 def _coherent(answers: Sequence[SmokeAnswer], baseline: Reference) -> Check:

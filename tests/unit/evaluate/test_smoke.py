@@ -137,7 +137,8 @@ def test_answers_of_replacement_characters_fail(toy: Make) -> None:
 
 def test_empty_answers_fail(toy: Make) -> None:
     found = check(toy(scripted=dict.fromkeys(PROMPTS, " ")), reference(toy(scripted=SENTENCES)))
-    assert failed(found)["answers"] == "0 of 6 prompts got an answer (baseline: 6)"
+    said = "Stops early: 0 of 6 prompts got an answer (baseline: 6); 6 end at once"
+    assert failed(found)["answers"] == said
 
 
 def test_requests_that_fail_are_told_with_their_class(toy: Make) -> None:
