@@ -17,7 +17,7 @@ from paredown.testing.example_run import SCENARIOS
 
 pytestmark = pytest.mark.browser
 
-WIDTHS = (375, 1280)
+WIDTHS = (375, 390, 1280)
 HOSTILE = "<script>window.hacked = 1; alert(1)</script>"
 IMAGE = '"><img src=x onerror="window.hacked = 2">'
 CLOSING = "</script><script>window.hacked = 3</script><!--"
@@ -86,6 +86,24 @@ def test_no_label_of_a_chart_covers_another_or_is_clipped(
     visit.open(pages[scenario], width=width)
     assert visit.overlapping_labels() == []
     assert visit.clipped_labels() == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scenario", ["ship", "unknown"])
+def test_with_every_fold_open_the_page_still_fits(
+    visit: Any, pages: dict[str, Path], scenario: str, width: int
+) -> None:
+    visit.open(pages[scenario], width=width)
+    visit.value("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    assert visit.value("document.documentElement.scrollWidth") <= width
+    assert visit.overlapping_labels() == []
+    assert visit.poor_contrasts() == []
+
+
+def test_the_explanation_is_folded_until_it_is_asked_for(visit: Any, pages: dict[str, Path]) -> None:
+    visit.open(pages["ship"])
+    assert visit.value("document.querySelectorAll('#why details').length") > 5
+    assert visit.value("document.querySelectorAll('#why details[open]').length") == 0
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
