@@ -77,7 +77,7 @@ def _show_groups(explanation: Explanation, console: Console) -> None:
     _title("Who suffers", console)
     console.print(_text(why_rows.groups_sentence(explanation)))
     rows = sorted(why_rows.group_rows(explanation), key=lambda row: not row.suffers)
-    table = _table("Group", "Prompts", "Lost / gained", "Drop", "p (Holm)")
+    table = _table("Group", "Prompts", "Lost/gained", "Drop", "95 % limits", "p (Holm)")
     for row in rows[:MOST_GROUPS]:
         style = "red" if row.suffers else ""
         table.add_row(

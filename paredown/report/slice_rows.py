@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from paredown.records.verdict import CandidateVerdict, SliceVerdict, Verdict
 from paredown.report import units
 from paredown.report.view import CandidateView
@@ -39,5 +41,5 @@ def more_prompts_text(row: SliceVerdict) -> str:
         return ""
     if row.more_prompts is None:
         return "more prompts cannot decide this"
-    said = f"{row.more_prompts} more" in row.reason or f"{row.more_prompts:,} more" in row.reason
-    return "" if said else f"{row.more_prompts:,} more prompts would decide"
+    # A reason rounds: "expect to need about 140 more".
+    return "" if re.search(r"\d more\b", row.reason) else f"{row.more_prompts:,} more prompts would decide"

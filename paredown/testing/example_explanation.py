@@ -113,7 +113,7 @@ def fidelity(numbers: Numbers) -> Fidelity:
         *(FidelityPart(n, "text", 512, 4, 4, kl * f, kl * f / 9, numbers.top1, 0.02, kl * f / 3, kl / 8)
           for n, f in LANGUAGES.items()),
         *(FidelityPart(n, "positions", 1024, 4, 16, kl * f, kl * f / 9, numbers.top1, 0.01, kl * f / 3, kl / 8)
-          for n, f in zip(POSITIONS, (1.2, 1.0, 0.95, 0.9), strict=True)),
+          for n, f in zip(POSITIONS, (0.9, 0.95, 1.0, 1.2), strict=True)),
     ]  # fmt: skip
     ratio = math.exp(kl / 3)
     return Fidelity(

@@ -176,6 +176,7 @@ def test_prompts_needed_are_said_once(ship):
     row = replace(ship.choice.verdict.slices[0], verdict=Verdict.INVESTIGATE, more_prompts=1200)
     assert slice_rows.more_prompts_text(row) == "1,200 more prompts would decide"
     assert slice_rows.more_prompts_text(replace(row, reason="Expect to need about 1,200 more.")) == ""
+    assert slice_rows.more_prompts_text(replace(row, more_prompts=1187, reason="Needs about 1,200 more.")) == ""
     assert slice_rows.more_prompts_text(replace(row, more_prompts=None)) == "more prompts cannot decide this"
     assert slice_rows.more_prompts_text(replace(row, verdict=Verdict.SHIP)) == ""
 
