@@ -35,7 +35,11 @@ def remember(store: RunStore, prepared: Prepared, concluded: Conclusion) -> None
         made = explain(prepared, concluded.baseline, one, lengths, tokens.tokenizer.decode if tokens else None, why)
         name = one.planned.name
         explainable = one.fidelity is not None or made.compared > 0
-        if explainable and store.find("explanation", name, Explanation) != made:
+        before = store.find("explanation", name, Explanation)
+        if tokens is None and before is not None:
+            # Texts that were kept while the model was there are not lost because it is gone.
+            made = replace(made, drifted=before.drifted, drifted_missing=before.drifted_missing)
+        if explainable and before != made:
             store.put("explanation", name, made, bulk=True)
 
 

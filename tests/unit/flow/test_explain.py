@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paredown.errors import RecordError, UserError
+from paredown.flow import explain
 from paredown.flow.again import view_of
 from paredown.flow.layers import explain_run
 from paredown.flow.progress import Silent
 from paredown.flow.run import Finished
 from paredown.flow.verify import verify
-from paredown.records.explanation import Explanation
+from paredown.records.explanation import DriftedText, Explanation
 from paredown.store.run_store import RunStore
 
 pytestmark = pytest.mark.slow
@@ -101,3 +103,14 @@ def test_explained_again_nothing_is_added_to_the_record(copy: Path) -> None:
     explain_run(copy, (), Silent())
     with RunStore(copy, read_only=True) as store:
         assert store.root_digest() == before
+
+
+def test_texts_that_were_kept_survive_the_model(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with RunStore(copy) as store:
+        before = store.get("explanation", "fake_8bit", Explanation)
+        kept = replace(before, drifted=(DriftedText("t", "s", 4, 0.5, 1.0, 0.5, None, "kept"),))
+        store.put("explanation", "fake_8bit", kept, bulk=True)
+    monkeypatch.setattr(explain, "_tokenizer", lambda _prepared: (None, "the model is gone"))
+    found = explain_run(copy, (), Silent(), layers=False).view.candidate("fake_8bit")
+    assert found is not None
+    assert found.explanation == kept
