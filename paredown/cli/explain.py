@@ -25,7 +25,8 @@ def command(run: Path, candidates: tuple[str, ...], layers: bool, cache: Path | 
     from paredown.cli.display import for_terminal
     from paredown.cli.output import emit_json
     from paredown.flow.layers import explain_run
-    from paredown.report import document, explain_terminal
+    from paredown.report import document
+    from paredown.report.explain_terminal import show
 
     found = explain_run(run, candidates, for_terminal(), layers=layers, cache=cache)
     shown = [one for one in found.view.candidates if one.name in found.candidates]
@@ -34,6 +35,6 @@ def command(run: Path, candidates: tuple[str, ...], layers: bool, cache: Path | 
         return 0
     console = Console()
     for one in shown:
-        explain_terminal.show(one, found.view, console)
+        show(one, found.view, console)
     click.echo(f"\nReport: {found.report}")
     return 0
