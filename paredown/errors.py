@@ -11,6 +11,7 @@ PareDownError
 │   └── EngineOutOfMemory   it was killed for memory or said so
 ├── TechniqueError      a technique could not make its artifact; the run goes on without it
 ├── BaselineError       the baseline itself failed: nothing can be compared, exit status 1
+├── ScorerError         what judges the answers is out of reach: the answers are kept, exit status 1
 ├── DiskFullError       the disk is full: what was measured is kept, exit status 1
 └── RecordError         a record is damaged or was changed: exit status 1
 """
@@ -88,6 +89,10 @@ class TechniqueOutOfMemory(TechniqueError):
 
 class BaselineError(PareDownError):
     """The baseline failed, so that nothing can be compared with it."""
+
+
+class ScorerError(PareDownError):
+    """What judges the answers is out of reach: nothing can be said of any candidate until it is back."""
 
 
 class DiskFullError(PareDownError):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paredown import registry
+from paredown.errors import ScorerError
 from paredown.evaluate import answers, scoring
 from paredown.evaluate.answers import BatchPolicy
 from paredown.evaluate.scoring import Settings
@@ -14,9 +15,10 @@ from paredown.flow.progress import Stage
 from paredown.hosts.running import RunningEngine
 from paredown.records import codec
 from paredown.records.candidate import Candidate
-from paredown.records.golden import Answer, Evaluation, GoldenItem
+from paredown.records.golden import Answer, Evaluation, GoldenItem, Score
 from paredown.store.run_store import RunStore
 
+MOST_OUTAGES, OUTAGE_SHARE = 2, 0.1
 POLICY = BatchPolicy()
 CONTROL_POLICY = BatchPolicy(batch_items=24, concurrency=5, reverse=True)
 """The A/A control: other batch sizes and the opposite order, because a deterministic repeat proves nothing."""
@@ -80,8 +82,24 @@ def evaluate(
         done=known,
         settings=context.spec.scorers,
     )
+    refuse_outage(items, made.scores)
     context.store.put("evaluation", key, made, bulk=True)
     return made
+
+
+def refuse_outage(items: Sequence[GoldenItem], scores: Sequence[Score]) -> None:
+    """Raises ScorerError when more than a tenth of a scorer's items (and at least two) met an outage.
+
+    Nothing is stored then but the answers: the same command asks the judge again, and no candidate is blamed.
+    """
+    for name in sorted({item.scorer for item in items}):
+        own = [score for item, score in zip(items, scores, strict=True) if item.scorer == name]
+        lost = [score for score in own if score.outage]
+        if len(lost) >= MOST_OUTAGES and len(lost) > OUTAGE_SHARE * len(own):
+            raise ScorerError(
+                f"The scorer {name} could not score {len(lost)} of {len(own)} answers: {lost[0].why}. The answers are "
+                "kept: run the same command again when it can be reached."
+            )
 
 
 def joined(first: Evaluation, second: Evaluation) -> Evaluation:

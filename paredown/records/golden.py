@@ -60,12 +60,14 @@ class Score:
     """Score of one answer in [0, 1]; None = not scored (`why` says so), which is never counted as 0.
 
     details: what the scorer wants kept (a judge's two answers, the test that failed)
+    outage:  not scored because what scores was out of reach, so that asking again later may give a score
     """
 
     item: str
     value: float | None
     why: str = ""
     details: Mapping[str, Scalar] = field(default_factory=dict)
+    outage: bool = False
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ def _compared(judge: _Judge, item: GoldenItem, text: str) -> Score:
         details[f"reply_{number}"] = found.text[:KEPT_CHARACTERS]
         verdict = _verdict(found.text, f"VERDICT-{key}", (FIRST, SECOND, SAME))
         if not verdict:
-            return Score(item.id, None, _unreadable(judge, found), details)
+            return Score(item.id, None, _unreadable(judge, found), details, outage=bool(found.failure))
         details[f"verdict_{number}"] = verdict
         own = FIRST if number == 1 else SECOND
         values.append(0.5 if verdict == SAME else float(verdict == own))
@@ -196,7 +196,7 @@ def _graded(judge: _Judge, item: GoldenItem, text: str) -> Score:
     details: dict[str, Scalar] = {"mode": GRADED, "reply_1": found.text[:KEPT_CHARACTERS]}
     grade = _verdict(found.text, f"GRADE-{key}", [str(number) for number in range(1, MOST_GRADE + 1)])
     if not grade:
-        return Score(item.id, None, _unreadable(judge, found), details)
+        return Score(item.id, None, _unreadable(judge, found), details, outage=bool(found.failure))
     details["grade"] = int(grade)
     return Score(item.id, (int(grade) - 1) / (MOST_GRADE - 1), "", details)
 

@@ -203,6 +203,15 @@ def test_a_judge_that_fails_again_and_again_is_given_up_and_one_that_recovers_is
     assert "failed 8 times in a row and is not asked again" in scores[-1].why
     scores, _ = score_all(lambda r: down if r.number % 8 else completed(f"{shown(r)[1]}: SAME"))
     assert "in a row" not in scores[-1].why
+    assert not any(score.outage for score in scores if score.value is not None)
+
+
+def test_a_judge_out_of_reach_is_an_outage_and_one_that_says_nonsense_is_not() -> None:
+    for reply, outage in ((http({"error": "no"}, "400 Bad Request"), True), (completed("Blue."), False)):
+        with judging(lambda _, reply=reply: reply) as (scored, _):
+            found = scored(ITEM, Answer("i", "The Nile."))
+        assert found.value is None
+        assert found.outage is outage
 
 
 def refused(**options: object) -> str:
