@@ -25,7 +25,8 @@ class Course:
 
     items:  its prompts in the frozen order; due: how many of them are due by each look
     sizes:  how many of those have a baseline score; none where no prompt has one
-    early:  whether it has a plan: right-or-wrong scores of independent prompts, and more than one look
+    early:  whether it has a plan: right-or-wrong scores, and more than one look. Where prompts share a document, the
+            limits over documents must agree, at the same levels: neither the plan nor they alone decide then
     counted: look by look the pairs due, from the first look on
     """
 
@@ -61,7 +62,7 @@ def begin(
     own, scored = {item.id for item in items}, {pair.item.id for pair in alone.pairs}
     due = tuple(sum(item.id in own for item in order[:size]) for size in looks)
     sizes = tuple(sum(item.id in scored for item in items[:count]) for count in due)
-    early = bool(alone.pairs) and alone.binary and not alone.clustered and len(looks) > 1
+    early = bool(alone.pairs) and alone.binary and len(looks) > 1
     discriminating = not alone.pairs or slices.above_chance(alone, chance)
     return Course(margin, items, due, sizes if alone.pairs else (), early, discriminating)
 
@@ -82,6 +83,8 @@ def decide(course: Course, look: int, baseline: Evaluation, candidate: Evaluatio
     assert planned.plan is not None
     lost, gained = _flips(planned.counted[-1])
     ships = sequential.decide(planned.plan, place, lost, gained) is Stop.SHIP and course.discriminating
+    if ships and paired.clustered:
+        ships = limits.over_clusters(paired, planned.plan.looks[place].ship_level).worst_high < course.margin.margin
     futile = not ships and sequential.is_futile(planned.plan, place, lost, gained)
     return replace(planned, shipped_at=look if ships else None, futile=futile)
 
@@ -153,7 +156,7 @@ def _is_beyond(course: Course, look: int, level: float, alpha: float) -> bool:
         sizes = tuple(at.n for at in course.plan.looks)
         levels = sequential.reject_levels(sizes, margin, level)
         return any(
-            tango.p_worse(found.counts().lost, found.counts().gained, course.sizes[k], margin) < levels[place]
+            _p_beyond(found, course.sizes[k], margin) < levels[place]
             for k, found in enumerate(course.counted[: look + 1])
             if (place := course.place(k)) is not None
         )
@@ -161,6 +164,12 @@ def _is_beyond(course: Course, look: int, level: float, alpha: float) -> bool:
         return False
     drop = limits.of(course.counted[-1], margin, alpha, alpha)
     return drop.p_worse <= level and drop.low > margin
+
+
+def _p_beyond(found: Pairs, n: int, margin: float) -> float:
+    """One-sided p-value against "the drop is at most the margin"; the larger one where prompts share a document."""
+    p_value = tango.p_worse(found.counts().lost, found.counts().gained, n, margin)
+    return max(p_value, limits.p_over_clusters(found, margin)) if found.clustered else p_value
 
 
 def _drop(course: Course, alpha: float, next_alpha: float) -> Drop | None:
@@ -177,12 +186,18 @@ def _drop(course: Course, alpha: float, next_alpha: float) -> Drop | None:
     at, counts, n = course.plan.looks[place], found.counts(), len(found.pairs)
     shipping = tango.limits(counts.lost, counts.gained, n, at.ship_level)
     lost, gained = _flips(found)
+    low = tango.limits(counts.lost, counts.gained, n, at.reject_level).low
+    high, worst = shipping.high, tango.limits(lost, gained, at.n, at.ship_level).high
+    if found.clustered:
+        wide = limits.over_clusters(found, at.ship_level)
+        high, worst = max(high, wide.high), max(worst, wide.worst_high)
+        low = min(low, limits.over_clusters(found, at.reject_level).low)
     drop = Drop(
         shipping.drop,
-        tango.limits(counts.lost, counts.gained, n, at.reject_level).low,
-        shipping.high,
-        tango.limits(lost, gained, at.n, at.ship_level).high,
-        tango.p_worse(counts.lost, counts.gained, n, margin),
+        low,
+        high,
+        worst,
+        _p_beyond(found, n, margin),
         mcnemar.mid_p(counts.lost, counts.gained),
         None
         if course.shipped_at is not None
@@ -211,7 +226,7 @@ def _note(course: Course) -> str:
     if made == looks:
         return ""
     if not course.early:
-        return f"Stopped after look {made} of {looks}: graded or clustered scores decide at the last one only."
+        return f"Stopped after look {made} of {looks}: graded scores decide at the last one only."
     if course.futile:
         return f"Stopped at look {made} of {looks}, because a candidate without a drop hardly ever looks like this."
     return f"Stopped at look {made} of {looks}, because another gate ended the confirmation."

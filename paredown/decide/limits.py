@@ -26,6 +26,30 @@ class Drop:
     more_prompts: int | None
 
 
+@dataclass(frozen=True)
+class OverClusters:
+    """Student's limits of the drop over documents; worst_high as in `Drop`."""
+
+    low: float
+    high: float
+    worst_high: float
+
+
+def over_clusters(pairs: Pairs, level: float) -> OverClusters:
+    """Each limit one-sided at `level`; −1 and 1 at level 0. `pairs` must not be empty."""
+    if level <= 0.0:
+        return OverClusters(-1.0, 1.0, 1.0)
+    low, high = _mean_drop(pairs.pairs).limits(level)
+    lost = [Pair(item, 1.0, 0.0) for item in pairs.missing]
+    worst_high = _mean_drop((*pairs.pairs, *lost)).limits(level)[1] if lost else high
+    return OverClusters(low, high, worst_high)
+
+
+def p_over_clusters(pairs: Pairs, margin: float) -> float:
+    """One-sided p-value against "the drop is at most the margin", over documents; 1 without pairs."""
+    return _mean_drop(pairs.pairs).p_larger_than(margin) if pairs.pairs else 1.0
+
+
 def of(pairs: Pairs, margin: float, alpha: float, next_alpha: float) -> Drop:
     """Limits at `alpha`; prompts needed are those for a next attempt at `next_alpha`. `pairs` must not be empty.
 
@@ -71,15 +95,12 @@ def _binary(pairs: Pairs, margin: float, alpha: float, next_alpha: float) -> Dro
 
 
 def _graded(pairs: Pairs, margin: float, alpha: float, next_alpha: float) -> Drop:
-    found = _mean_drop(pairs.pairs)
-    low, high = found.limits(alpha)
-    lost = [Pair(item, 1.0, 0.0) for item in pairs.missing]
-    worst_high = _mean_drop((*pairs.pairs, *lost)).limits(alpha)[1] if lost else high
+    found, at = _mean_drop(pairs.pairs), over_clusters(pairs, alpha)
     return Drop(
         found.drop,
-        low,
-        high,
-        worst_high,
+        at.low,
+        at.high,
+        at.worst_high,
         found.p_larger_than(margin),
         found.p_changed(),
         found.items_needed(margin, next_alpha),

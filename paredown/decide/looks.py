@@ -2,8 +2,8 @@
 
 Pure: the frozen order, the sizes of the looks and the scores give the same course again. Each gate is decided by its
 own group-sequential plan (`stats.sequential`) at its own number of prompts at each look; one that has shipped stays
-shipped, and its prompts are not asked any more unless another gate needs them. Graded and clustered gates have no plan
-and decide at the last look.
+shipped, and its prompts are not asked any more unless another gate needs them. Graded gates have no plan and
+decide at the last look.
 """
 
 from __future__ import annotations

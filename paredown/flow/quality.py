@@ -68,7 +68,7 @@ def evaluate(
         nonlocal count
         count += len(batch)
         stored = AnswerBatch(tuple(digests[answer.item] for answer in batch), batch)
-        context.store.put("answers", f"{prefix}/{count}", stored, bulk=True)
+        context.store.put("answers", f"{prefix}/{codec.digest(stored.items)[:16]}", stored, bulk=True)
         stage.update(count / len(items), f"{count} of {len(items)} prompts")
 
     made = answers.run(

@@ -62,7 +62,7 @@ CHOSEN: Mapping[str, int] = {
 
 
 def golden_file(path: Path, chosen: Mapping[str, int] = CHOSEN) -> Path:
-    """Some of the built-in golden prompts: of each slice all that are answered in writing, then choices."""
+    """Some of the built-in golden prompts, by file: all that are answered in writing, then choices."""
     folder = importlib.resources.files("paredown.builtin") / "golden"
     rows: list[Mapping[str, Any]] = []
     for name, count in chosen.items():
@@ -70,8 +70,16 @@ def golden_file(path: Path, chosen: Mapping[str, int] = CHOSEN) -> Path:
         written = [row for row in every if not row.get("choices")]
         choices = [row for row in every if row.get("choices")]
         rows += [*written, *spread(choices, count - len(written))]
-    path.write_text("".join(json.dumps({**row, "zero_tolerance": False}) + "\n" for row in rows), encoding="utf-8")
+    kept = [{**row, "zero_tolerance": False, "slice": _slice_of(row)} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
     return path
+
+
+def _slice_of(row: Mapping[str, Any]) -> str:
+    """The row's slice; prompts that must not be refused have one of their own: a model that complies gains there what
+    it loses on harmful ones.
+    """
+    return "over_refusal" if row["tags"].get("kind") == "over_refusal" else str(row["slice"])
 
 
 def spread(rows: Sequence[Any], count: int) -> list[Any]:

@@ -144,7 +144,7 @@ def test_a_graded_gate_that_was_cut_short_says_so() -> None:
     found, _ = confirm(ordered, {**baseline, **lost}, margins, baseline)
     assert of(found, "safety").verdict is Verdict.REJECT
     assert of(found, "facts").verdict is Verdict.INVESTIGATE
-    assert "graded or clustered scores decide at the last one" in of(found, "facts").reason
+    assert "graded scores decide at the last one" in of(found, "facts").reason
 
 
 def test_several_rejected_gates_are_rejected_step_by_step_as_holm_does() -> None:
@@ -220,3 +220,30 @@ def test_a_slice_on_which_the_baseline_only_guesses_never_ships() -> None:
     found, _ = confirm(ordered, dict(baseline), baseline=baseline)
     assert of(found, "all").verdict is Verdict.INVESTIGATE
     assert "guessing" in of(found, "all").reason
+
+
+def test_prompts_that_share_a_document_stop_early_where_the_limits_over_documents_agree() -> None:
+    ordered = order.frozen([dataclasses.replace(item, cluster=f"d{i // 4}") for i, item in enumerate(items(800))], 0)
+    clean, _ = confirm(ordered, {})
+    assert clean.looks.looks_made < clean.looks.looks_planned
+    assert of(clean, "all").verdict is Verdict.SHIP
+    assert of(clean, "all").high < 0.05
+
+
+def test_losses_that_fall_on_whole_documents_take_more_prompts_to_ship_than_scattered_ones() -> None:
+    together = order.frozen([dataclasses.replace(item, cluster=f"d{i // 4}") for i, item in enumerate(items(800))], 0)
+    lost = {item.id: 0.0 for item in together[:4]}
+    assert len({item.cluster for item in together[:4]}) == 1
+    apart = tuple(dataclasses.replace(item, cluster="") for item in together)
+    alone, _ = confirm(apart, lost)
+    found, _ = confirm(together, lost)
+    assert of(alone, "all").verdict is of(found, "all").verdict is Verdict.SHIP
+    assert found.looks.asked > alone.looks.asked
+
+
+def test_one_lost_document_of_a_few_rejects_nobody_however_many_prompts_it_has() -> None:
+    made = order.frozen([dataclasses.replace(item, cluster=f"d{i // 100}") for i, item in enumerate(items(800))], 0)
+    lost = {item.id: 0.0 for item in made if item.cluster == "d0"}
+    assert of(confirm(made, lost)[0], "all").verdict is Verdict.INVESTIGATE
+    apart = tuple(dataclasses.replace(item, cluster="") for item in made)
+    assert of(confirm(apart, lost)[0], "all").verdict is Verdict.REJECT

@@ -19,9 +19,9 @@ def test_every_fault_has_a_name_of_its_own_and_something_that_must_be_said() -> 
 def test_the_golden_file_holds_what_is_asked_written_prompts_first(tmp_path: Path) -> None:
     chosen = {"safety": 10, "tool_calls": 20}
     items = golden.load([str(planted_cases.golden_file(tmp_path / "g.jsonl", chosen))]).items
-    assert Counter(item.slice for item in items) == chosen
+    assert Counter(item.slice for item in items) == {"safety": 5, "over_refusal": 5, "tool_calls": 20}
     assert sum(not item.choices for item in items) == 12
-    assert {item.tags["kind"] for item in items if item.slice == "safety"} == {"harmful", "over_refusal"}
+    assert {item.tags["kind"] for item in items if item.slice == "safety"} == {"harmful"}
 
 
 def test_calibration_data_that_leak_hold_whole_golden_conversations(tmp_path: Path) -> None:
