@@ -125,6 +125,9 @@ def main() -> int:
     )
     flat = [value for answer in made.answers for value in answer.choice_logprobs]
     off = [abs(a - b) for a, b in zip(flat, best["logprobs"], strict=True)]
+    slices = [item.slice for item in items for _ in item.choices]
+    worst = {name: max(d for d, own in zip(off, slices, strict=True) if own == name) for name in sorted(set(slices))}
+    print("largest difference by slice:", ", ".join(f"{name} {value:.2g}" for name, value in worst.items()))
     right = compare(items, made, best["logprobs"])
     print(
         f"log-probabilities: largest difference {max(off):.2g} nats, mean {sum(off) / len(off):.2g}; "
