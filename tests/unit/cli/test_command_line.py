@@ -46,6 +46,7 @@ def test_each_verb_explains_itself(verb: str) -> None:
     assert shown.stdout.startswith("Usage: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

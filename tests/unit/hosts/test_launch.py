@@ -135,6 +135,7 @@ def test_an_engine_that_does_not_load_is_classed_and_leaves_nothing_running(
     assert not processes[0].alive()
 
 
+@pytest.mark.slow
 def test_an_engine_that_is_not_ready_in_time_has_hung_and_is_ended(tmp_path: Path, processes: list[Process]) -> None:
     with pytest.raises(EngineHung, match="not ready within 2 s"):
         start(tmp_path, timeout_s=2.0, hang_on_load=True)

@@ -64,6 +64,7 @@ def test_a_process_that_dies_is_an_error_and_is_gone(tmp_path: Path) -> None:
         trial.run(starter(tmp_path, script), "fake", [CHAT], TrialSettings(blocks=1))
 
 
+@pytest.mark.slow
 def test_requests_that_were_computed_together_are_counted_and_no_more_than_were_in_flight(tmp_path: Path) -> None:
     crowd = Traffic("crowd", "", "closed_loop", CHAT.requests, {"concurrency": 3})
     # Steps take real time here, so that the others of the crowd arrive while the first one is being answered.
