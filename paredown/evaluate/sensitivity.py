@@ -43,17 +43,15 @@ def why_not(source: Artifact, candidate: Candidate) -> str:
 
 
 def choose(texts: Sequence[FidelityText], most_tokens: int = MOST_TOKENS) -> tuple[SensitivityText, ...]:
-    """A few short texts, in turn from the slices, until about `most_tokens` tokens have to be read."""
-    by_slice: dict[str, list[FidelityText]] = {}
-    for text in sorted(texts, key=lambda text: (min(len(text.token_ids), text.start + POSITIONS_EACH), text.id)):
-        by_slice.setdefault(text.slice, []).append(text)
-    turns = sorted(
-        ((turn, name, text) for name, members in by_slice.items() for turn, text in enumerate(members)),
-        key=lambda entry: entry[:2],
-    )
+    """The texts with most compared positions for what has to be read, until about `most_tokens` tokens are read."""
+
+    def cost(text: FidelityText) -> tuple[float, str]:
+        read = min(len(text.token_ids), text.start + POSITIONS_EACH)
+        return read / max(1, read - text.start), text.id
+
     chosen: list[SensitivityText] = []
     left = most_tokens
-    for _, _, text in turns:
+    for text in sorted(texts, key=cost):
         ids = text.token_ids[: text.start + POSITIONS_EACH]
         if len(ids) <= text.start or text.start < 1 or (len(ids) > left and chosen):
             continue

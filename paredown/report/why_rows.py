@@ -197,11 +197,12 @@ def layers_sentence(sensitivity: Sensitivity) -> str:
     worst = [row for row in rows if row.marked]
     share = sum(row.kl for row in worst) / sensitivity.sum_kl
     named = ", ".join(row.name for row in worst)
+    texts = "1 text" if sensitivity.texts == 1 else f"{sensitivity.texts} texts"
     lead = f"{named} carry {units.percent(share, 0)} of the loss." if worst else "No block lost anything by itself."
     return (
         f"{lead[:1].upper()}{lead[1:]} The baseline with all of the candidate's weights is "
         f"{units.number(sensitivity.whole_kl, 2)}{units.NBSP}nats away, the parts by themselves add up to "
-        f"{units.number(sensitivity.sum_kl, 2)} ({sensitivity.texts} texts, {sensitivity.positions:,} positions)."
+        f"{units.number(sensitivity.sum_kl, 2)} ({texts}, {sensitivity.positions:,} positions)."
     )
 
 
