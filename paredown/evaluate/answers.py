@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from paredown import registry
 from paredown.client import streaming
 from paredown.contracts import Scorer, ScoreRequest, ScoreResult, ScoringLevel
-from paredown.evaluate import scoring
+from paredown.evaluate import generation, scoring
+from paredown.evaluate.generation import Complete
 from paredown.hosts.running import RunningEngine
 from paredown.hosts.scoring_client import ScoringClient
 from paredown.records.events import RequestEvents
@@ -23,7 +24,6 @@ from paredown.records.golden import Answer, Evaluation, GoldenItem
 from paredown.records.traffic import TrafficRequest
 
 OnBatch = Callable[[tuple[Answer, ...]], None]
-Complete = Callable[..., tuple[RequestEvents, ...]]
 
 
 @dataclass(frozen=True)
@@ -220,23 +220,14 @@ def _generated(
     ordered = list(reversed(items)) if policy.reverse else list(items)
     for start in range(0, len(ordered), policy.batch_items):
         batch = ordered[start : start + policy.batch_items]
-        events = complete(
-            running.url,
-            running.api_key,
-            running.model_name,
-            [TrafficRequest(item.id, item.messages, item.max_tokens) for item in batch],
-            concurrency=policy.concurrency,
-            ignore_eos=False,
-            timeout_s=timeout_s,
+        requests = [TrafficRequest(item.id, item.messages, item.max_tokens) for item in batch]
+        yield generation.greedy(
+            running, requests, concurrency=policy.concurrency, timeout_s=timeout_s, complete=complete
         )
-        if any(one.failure for one in events):
-            running.raise_if_ended()
-        yield events
 
 
 def _answer(events: RequestEvents) -> Answer:
     """A model that ends at once has answered, with nothing; any other failure is the engine's and not an answer."""
     ended_at_once = events.failure == "no_tokens" and events.finish_reason == "stop"
     failure = "" if ended_at_once or not events.failure else f"{events.failure}: {events.detail}"
-    token_ids = tuple(token for chunk in events.chunks for token in chunk.token_ids)
-    return Answer(events.id, events.text, token_ids, events.finish_reason, failure=failure.rstrip(": "))
+    return Answer(events.id, events.text, events.token_ids, events.finish_reason, failure=failure.rstrip(": "))

@@ -6,19 +6,19 @@ Everything is compared with the baseline's own behaviour on the same prompts, so
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paredown.client import streaming
 from paredown.errors import EngineDied, EngineError, EngineHung, EngineOutOfMemory
+from paredown.evaluate import generation
+from paredown.evaluate.generation import Complete
 from paredown.hosts.running import RunningEngine
 from paredown.hosts.scoring_client import ScoringClient
-from paredown.records.events import RequestEvents
 from paredown.records.golden import Check, Smoke
 from paredown.records.traffic import Message, TrafficRequest
 from paredown.stats import totals
 
-Complete = Callable[..., tuple[RequestEvents, ...]]
 Conversation = tuple[Message, ...]
 
 ANSWER_TOKENS = 48
@@ -132,21 +132,11 @@ def answer(
         TrafficRequest(f"smoke-{index}", (Message("user", prompt),), limit)
         for index, (prompt, limit) in enumerate(zip(PROMPTS, max_tokens, strict=True))
     ]
-    events = complete(
-        running.url,
-        running.api_key,
-        running.model_name,
-        requests,
-        concurrency=concurrency,
-        ignore_eos=False,
-        timeout_s=timeout_s,
-    )
-    if any(one.failure for one in events):
-        running.raise_if_ended()
+    events = generation.greedy(running, requests, concurrency=concurrency, timeout_s=timeout_s, complete=complete)
     return tuple(
         SmokeAnswer(
             one.text,
-            tuple(token for chunk in one.chunks for token in chunk.token_ids),
+            one.token_ids,
             one.finish_reason,
             "" if one.failure == "no_tokens" else f"{one.failure} {one.detail}".strip(),
         )

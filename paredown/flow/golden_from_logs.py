@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from paredown import __version__
-from paredown.client import streaming
 from paredown.contracts import RawRow
 from paredown.curate import items, log_lines, selection, strata
 from paredown.curate.items import Frozen
 from paredown.curate.selection import Ledger, LeftOutLines, Placed
 from paredown.curate.strata import Stratum
 from paredown.errors import UserError
-from paredown.evaluate import golden, rows
+from paredown.evaluate import generation, golden, rows
 from paredown.flow import record_place
 from paredown.flow import subject as subjects
 from paredown.flow.progress import Progress
@@ -200,18 +199,7 @@ def _answered(
                 TrafficRequest(str(place), one.exchange.messages, _room(one, subject, asked))
                 for place, one in enumerate(batch)
             ]
-            events = streaming.complete(
-                running.url,
-                running.api_key,
-                running.model_name,
-                requests,
-                concurrency=CONCURRENCY,
-                ignore_eos=False,
-                timeout_s=TIMEOUT_S,
-                on_done=count,
-            )
-            if any(one.failure for one in events):
-                running.raise_if_ended()
+            events = generation.greedy(running, requests, concurrency=CONCURRENCY, timeout_s=TIMEOUT_S, on_done=count)
             for one, answer in zip(batch, events, strict=True):
                 found += _kept(one, answer, ledger)
     return found

@@ -46,6 +46,11 @@ class RequestEvents:
     empty_ns: tuple[int, ...] = ()
     attempts: int = 1
 
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """The answer's tokens; none where the server gives no ids."""
+        return tuple(token for chunk in self.chunks for token in chunk.token_ids)
+
 
 @dataclass(frozen=True)
 class StartUp:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from paredown.client import streaming
 from paredown.contracts import ScoreRequest
 from paredown.errors import EngineError
+from paredown.evaluate import generation
 from paredown.evaluate.fidelity import asking, texts
 from paredown.evaluate.fidelity.texts import LONG_SLICE, PLAIN_SLICE, PlainText
+from paredown.evaluate.generation import Complete
 from paredown.hosts.running import RunningEngine
 from paredown.hosts.scoring_client import ScoringClient
 from paredown.records.events import RequestEvents
 from paredown.records.golden import FidelityText, GoldenItem
 from paredown.records.traffic import TrafficRequest
-
-Complete = Callable[..., tuple[RequestEvents, ...]]
 
 LEAST_FURTHEST = 4096
 WIDE_IDS = 1024
@@ -45,17 +45,7 @@ def baseline_texts(
     Raises EngineError when the baseline answers none of the prompts, or gives log-probabilities that are no numbers.
     """
     requests = [TrafficRequest(item.id, item.messages, max_tokens) for item in prompts]
-    events = complete(
-        running.url,
-        running.api_key,
-        running.model_name,
-        requests,
-        concurrency=concurrency,
-        ignore_eos=False,
-        timeout_s=timeout_s,
-    )
-    if any(one.failure for one in events):
-        running.raise_if_ended()
+    events = generation.greedy(running, requests, concurrency=concurrency, timeout_s=timeout_s, complete=complete)
     with running.scoring() as client:
         answered = _answered(client, prompts, events)
         if prompts and not answered:
@@ -83,12 +73,11 @@ def _answered(
     ids = client.encode([item.messages for item in prompts])
     found = []
     for item, prompt, one in zip(prompts, ids, events, strict=True):
-        answer = tuple(token for chunk in one.chunks for token in chunk.token_ids)
-        if answer and not one.failure:
+        if one.token_ids and not one.failure:
             parts = texts.language_part(item)
             # A slice of the user's that has the name of one of ours stays apart.
             own = f"{item.slice} (answers)" if item.slice in (PLAIN_SLICE, LONG_SLICE) else item.slice
-            made = FidelityText(item.id, own, (*prompt, *answer), len(prompt), text=one.text, parts=parts)
+            made = FidelityText(item.id, own, (*prompt, *one.token_ids), len(prompt), text=one.text, parts=parts)
             found.append(made)
     return found
 
