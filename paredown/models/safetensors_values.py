@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from paredown.models import safetensors_header
 from paredown.models.safetensors_header import HeaderEntry
 
 FLOATS = ("F64", "F32", "F16", "BF16")
@@ -31,7 +30,6 @@ def widened(values: Any, dtype: str) -> Any:
     return values.astype(np.float32)
 
 
-def read_float32(path: Path, name: str) -> Any:
-    """One tensor of a floating type, by name, as float32."""
-    entry = next(entry for entry in safetensors_header.read(path) if entry.name == name)
+def read_float32(path: Path, entry: HeaderEntry) -> Any:
+    """A tensor of one of FLOATS as float32."""
     return widened(read(path, entry), entry.dtype)

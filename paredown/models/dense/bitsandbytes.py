@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +34,15 @@ def weights(directory: Path) -> Weights:
         path, entry = places[name]
         return safetensors_values.read(path, entry)
 
-    def reader(make: Callable[[str, Read], Any], name: str) -> Callable[[], Any]:
-        return lambda: make(name, read)
-
     states = {match["weight"]: name for name in places if (match := FOUR_BIT_STATE.match(name))}
     found: dict[str, Callable[[], Any]] = {}
     for name, (path, entry) in places.items():
         if name in states:
-            found[name] = reader(_four_bits(states[name]), name)
+            found[name] = partial(_four_bits(states[name]), name, read)
         elif name.removesuffix(".weight") + ".SCB" in places and entry.dtype == "I8":
-            found[name] = reader(_eight_bits, name)
+            found[name] = partial(_eight_bits, name, read)
         elif entry.dtype in safetensors_values.FLOATS and not PARTS.search(name):
-            found[name] = lambda path=path, name=name: safetensors_values.read_float32(path, name)  # type: ignore[misc]
+            found[name] = partial(safetensors_values.read_float32, path, entry)
     return found
 
 
