@@ -15,7 +15,6 @@ from paredown.records.golden import Answer, GoldenItem
 from paredown.records.traffic import Message
 
 AUTO, JUDGE, PERPLEXITY, TOOL_CALL, JSON = "auto", "judge", "perplexity", "tool_call", "json_output"
-SCORERS = (AUTO, PERPLEXITY, JUDGE)
 MOST_TOKENS = 8192
 LEAST_TOKENS = 64
 _WRAPPED = re.compile(r"\s*(?:<tool_call>(.*?)(?:</tool_call>|\Z)|```[a-zA-Z]*\s*\n(.*?)```)\s*\Z", re.DOTALL)

@@ -70,6 +70,11 @@ def summaries(items: Sequence[GoldenItem], scores: Sequence[Score]) -> dict[str,
     return found
 
 
+def chance(item: GoldenItem) -> float | None:
+    """The item's score under random guessing, by its own scorer; None = unknown."""
+    return registry.scorer(item.scorer).chance(item)
+
+
 def _guarded(scorer: Scorer, settings: Settings) -> Callable[[GoldenItem, Answer], Score]:
     judge = scorer.bind(resolved(scorer, settings)) if scorer.bind is not None else scorer.score
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paredown.hosts.tokenizer import SPECIAL_TOKENS, template_of
+from paredown.hosts.tokenizer import SPECIAL_TOKENS, special_tokens, template_of
 from paredown.models import configuration, kv_cache
 from paredown.records.golden import Check
 
@@ -58,7 +58,7 @@ def read(directory: Path) -> Declared:
     kept = kv_cache.layers_of(config, layers)
     template = template_of(directory)
     return Declared(
-        special_tokens=_special_tokens(directory),
+        special_tokens=special_tokens(directory),
         template=template.strip() if template is not None else None,
         generation={key: generation.get(key, usual) for key, usual in GENERATION_DEFAULTS.items()},
         stop_files={
@@ -90,16 +90,6 @@ def check(baseline: Path, candidate: Path) -> tuple[Check, ...]:
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _special_tokens(directory: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in ("special_tokens_map.json", "tokenizer_config.json"):
-        for key, value in configuration.read_if_there(directory, name).items():
-            text = value.get("content") if isinstance(value, dict) else value
-            if key in SPECIAL_TOKENS and isinstance(text, str):
-                found[key] = text
-    return found
 
 
 def _ids(plain: Values) -> frozenset[int]:

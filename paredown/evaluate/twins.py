@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from paredown import registry
 from paredown.contracts.scorer import TWIN_SUFFIX
+from paredown.evaluate import scoring
 from paredown.records.golden import Evaluation, GoldenItem
 
 LENGTH = "length"
@@ -85,7 +86,7 @@ def decide(
         if item.slice in kept or twin_of(item) is None:
             continue
         values = found.setdefault(item.slice, [])
-        if score.value is not None and registry.scorer(item.scorer).chance(item) is not None:
+        if score.value is not None and scoring.chance(item) is not None:
             values.append(score.value)
             cut[item.slice] += answer.finish_reason == LENGTH and score.value < 1.0
     for name, values in found.items():

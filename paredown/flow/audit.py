@@ -6,8 +6,8 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from paredown import registry
 from paredown.curate import strata
+from paredown.evaluate import scoring
 from paredown.evaluate.audit import (
     baseline_answers,
     calibration_form,
@@ -79,12 +79,8 @@ def after_baseline(store: RunStore, items: Sequence[GoldenItem], evaluations: Se
     """What the baseline's own answers show, computed once for the same answers and kept in the record."""
     key = codec.digest([[one.answers, one.scores] for one in evaluations])[:16]
     return store.once(
-        KIND, f"{ANSWERS}/{key}", Audit, lambda: Audit(baseline_answers.find(items, evaluations, _chance))
+        KIND, f"{ANSWERS}/{key}", Audit, lambda: Audit(baseline_answers.find(items, evaluations, scoring.chance))
     )
-
-
-def _chance(item: GoldenItem) -> float | None:
-    return registry.scorer(item.scorer).chance(item)
 
 
 def recorded(store: RunStore) -> tuple[Finding, ...]:

@@ -12,12 +12,11 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from paredown import registry
 from paredown.decide import lengths as length_gate
 from paredown.decide import looks, order, reasons, slices
 from paredown.decide.looks import Walk
 from paredown.decide.pairs import members
-from paredown.evaluate import lengths, twins
+from paredown.evaluate import lengths, scoring, twins
 from paredown.evaluate.golden import GoldenSet
 from paredown.evaluate.twins import Twinned
 from paredown.flow import asked, quality, twinning
@@ -159,11 +158,6 @@ def rows(history: Sequence[Attempt], margins: Sequence[Margin]) -> tuple[SliceVe
     return tuple(latest[name] for name in names if name in latest)
 
 
-def chance(item: GoldenItem) -> float | None:
-    """The item's score under random guessing, by its own scorer."""
-    return registry.scorer(item.scorer).chance(item)
-
-
 def _is_settled(
     margin: Margin, known: dict[str, SliceVerdict], history: Sequence[Attempt], fresh: Sequence[GoldenItem]
 ) -> bool:
@@ -205,7 +199,7 @@ def _replay(
     what = looks.Asked(items, confirmed.sizes, margins, confirmed.alpha, confirmed.next_alpha)
     given = Evaluation(candidate.name, "confirmation", {}, (), (), 0, 0, 0.0)
     while True:
-        walk = looks.walk(what, baseline, given, chance, is_open)
+        walk = looks.walk(what, baseline, given, scoring.chance, is_open)
         if not walk.wanted:
             return Attempt(confirmed, items, baseline, given, walk)
         key = quality.evaluation_key(candidate, "confirmation", walk.wanted, settings=prepared.scorers)

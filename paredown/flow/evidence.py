@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from paredown.decide import gates, slices, targets
 from paredown.decide import lengths as length_gate
-from paredown.evaluate import lengths
+from paredown.evaluate import lengths, scoring
 from paredown.flow import confirmation, quality, speed, twinning
 from paredown.flow.baseline import Baseline
 from paredown.flow.confirmation import Attempt
@@ -143,7 +143,7 @@ def _slices(evidence: Evidence, prepared: Prepared, baseline: Baseline) -> tuple
             prepared.screening,
             prepared.margins,
             alpha=0.05,
-            chance=confirmation.chance,
+            chance=scoring.chance,
         )
         return twinning.told(judged, prepared.screening, prepared.margins, prepared.twinned)
     return ()
@@ -197,6 +197,3 @@ def uneven(found: Fidelity | None, spec: RunSpec) -> tuple[str, ...]:
         return ()
     check = gates.fidelity(found, spec.fidelity.max_mean_kl, spec.fidelity.min_top1)
     return (f"Fidelity: {check.detail}",) if check.warns else ()
-
-
-chance = confirmation.chance

@@ -110,7 +110,7 @@ def _slice_score(name: str, all_items: Sequence[GoldenItem], made: Evaluation) -
     values = {score.item: score.value for score in made.scores}
     items = [item for item in all_items if item.slice == name]
     scored = [value for item in items if (value := values.get(item.id)) is not None]
-    levels = [level for item in items if (level := evidence.chance(item)) is not None]
+    levels = [level for item in items if (level := scoring.chance(item)) is not None]
     return SliceScore(
         name,
         sum(scored) / len(scored) if scored else None,
@@ -154,7 +154,7 @@ def judge(
     for finding in audit.after_baseline(context.store, asked.items, [before]).warned:
         context.progress.note(f"Audit: {finding.sentence}")
     after = _evaluate(context, asked.items, candidate, policy)
-    judged = slices.judge(before, after, asked.items, prepared.margins, alpha=ALPHA, chance=evidence.chance)
+    judged = slices.judge(before, after, asked.items, prepared.margins, alpha=ALPHA, chance=scoring.chance)
     judged = twinning.told(judged, asked.items, prepared.margins, asked.twinned)
     written = lengths.compare(before, after, asked.items)
     combined = length_gate.decide(verdict_gates.combine(judged), length_gate.judge(written, context.spec.lengths))

@@ -154,7 +154,7 @@ def render_of(directory: Path, now: Callable[[], dt.datetime] = local_time) -> R
             )
 
         return refuse
-    return compile_template(template, _special_tokens(directory), now)
+    return compile_template(template, special_tokens(directory), now)
 
 
 def template_of(directory: Path) -> str | None:
@@ -172,7 +172,8 @@ def template_of(directory: Path) -> str | None:
     return template if isinstance(template, str) else None
 
 
-def _special_tokens(directory: Path) -> dict[str, str]:
+def special_tokens(directory: Path) -> dict[str, str]:
+    """Texts of the special tokens that the tokenizer's files name. Raises UserError for a file that is no JSON."""
     found: dict[str, str] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         for key, value in _read(directory / name).items():
