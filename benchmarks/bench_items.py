@@ -76,7 +76,7 @@ def theirs(
     tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
     requests = []
     for item in items:
-        messages = [{"role": one.role, "content": one.content} for one in item.messages]
+        messages = [message.plain for message in item.messages]
         context = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         requests += [(context, choice) for choice in item.choices]
     asked = {

@@ -101,3 +101,9 @@ class DiskFullError(PareDownError):
 
 class RecordError(PareDownError):
     """A record is damaged, incomplete or was changed after it was written."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of somebody else's error without its full stop; the name of its class when it says nothing."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")

@@ -73,7 +73,7 @@ def complete(
 
 def _body(server: Server, messages: Sequence[Message], max_tokens: int, fields: Fields) -> Mapping[str, object]:
     body: dict[str, object] = {
-        "messages": [{"role": message.role, "content": message.content} for message in messages],
+        "messages": [message.plain for message in messages],
         fields.max_tokens: max_tokens,
         "stream": False,
     }

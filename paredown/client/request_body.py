@@ -13,7 +13,7 @@ def request_body(model: str, request: TrafficRequest, dialect: Dialect, *, ignor
     """ignore_eos: force the wanted length, where the server can."""
     body: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+        "messages": [message.plain for message in request.messages],
         dialect.max_tokens_field: request.output_tokens,
         "temperature": 0,
         "stream": True,

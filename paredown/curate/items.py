@@ -42,7 +42,7 @@ def row(frozen: Frozen, *, scorer: str, salt: bytes) -> dict[str, Any]:
             any other answer; `perplexity` and `judge` are taken for all
     salt:   keeps the hash of a user's name from being looked up
     """
-    messages = [{"role": message.role, "content": message.content} for message in frozen.exchange.messages]
+    messages = [message.plain for message in frozen.exchange.messages]
     group = frozen.exchange.group
     fields: dict[str, Any] = {
         "id": f"log-{content_digest(frozen.exchange.messages)}",

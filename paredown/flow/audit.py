@@ -120,7 +120,7 @@ def _of_calibration(audited: Audited, encoded: Sequence[Encoded]) -> tuple[Findi
 def _production(audited: Audited, encoded: Sequence[Encoded]) -> Production:
     """Golden prompts and the traffic's requests: what is said in them, and how many tokens they take as sent."""
     requests = [request.messages for traffic in audited.traffics for request in traffic.requests]
-    sent = [audited.tokens.encode_conversation([codec.to_plain(m) for m in messages]) for messages in requests]
+    sent = [audited.tokens.encode_conversation([message.plain for message in messages]) for messages in requests]
     texts = ["\n".join(m.content for m in messages) for messages in (*(i.messages for i in audited.items), *requests)]
     return Production(tuple(texts), (*(len(one.ids) for one in encoded), *map(len, sent)), strata.language)
 

@@ -166,7 +166,7 @@ def _prompt_tokens(tokens: LoadedTokenizer, items: Sequence[GoldenItem]) -> Prom
     """Items whose conversation the template refuses are left out: they were not asked either."""
     found = {}
     for item in items:
-        plain = [{"role": message.role, "content": message.content} for message in item.messages]
+        plain = [message.plain for message in item.messages]
         try:
             found[item.id] = len(tokens.encode_conversation(plain)) if plain else 0
         except UserError:

@@ -130,7 +130,7 @@ def _sidecar(out: Path) -> Path:
 
 def _count(subject: Subject) -> Callable[[Sequence[Message]], int]:
     def count(messages: Sequence[Message]) -> int:
-        return len(subject.tokens.encode_conversation([{"role": m.role, "content": m.content} for m in messages]))
+        return len(subject.tokens.encode_conversation([message.plain for message in messages]))
 
     return count
 

@@ -69,7 +69,7 @@ class ScoringClient:
         self, conversations: Sequence[Sequence[Message]], *, add_generation_prompt: bool = True
     ) -> tuple[tuple[int, ...], ...]:
         """Token ids of each conversation, rendered by the artifact's chat template."""
-        plain = [[{"role": m.role, "content": m.content} for m in messages] for messages in conversations]
+        plain = [[message.plain for message in messages] for messages in conversations]
         answer = self._call({"op": "encode", "conversations": plain, "add_generation_prompt": add_generation_prompt})
         return tuple(wire.rows(answer.arrays["ids"], answer.arrays["lengths"]))
 

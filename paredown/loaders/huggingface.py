@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from paredown.contracts import Loader, Needs, RawRow
-from paredown.errors import MissingPackageError, UnknownNameError, UserError
+from paredown.errors import MissingPackageError, UnknownNameError, UserError, first_line
 
 PREFIX = "hf:"
 INSTALL = "pip install 'paredown[datasets]'"
@@ -67,9 +67,8 @@ def _from_hub(datasets: Any, source: str) -> Any:
     try:
         return datasets.load_dataset(name, config, split=rest[-1])
     except Exception as error:
-        first = str(error).strip().splitlines() or [type(error).__name__]
         raise UserError(
-            f"Cannot load the data set {name!r}, split {rest[-1]!r}: {first[0].rstrip('.')}. "
+            f"Cannot load the data set {name!r}, split {rest[-1]!r}: {first_line(error)}. "
             "Check the name and the network, or give a JSONL file."
         ) from error
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from paredown.contracts import Loader, Needs, RawRow
-from paredown.errors import MissingPackageError, UnknownNameError, UserError
+from paredown.errors import MissingPackageError, UnknownNameError, UserError, first_line
 
 PREFIX = "lm_eval:"
 INSTALL = "pip install 'paredown[lm-eval]'"
@@ -97,14 +97,14 @@ def _tasks(manager: Any, asked: _Asked) -> dict[str, Any]:
     try:
         known = manager(include_path=path, include_defaults=path is None)
     except Exception as error:  # whatever the library makes of a task file, the file is the reason
-        raise UserError(f"lm_eval cannot read its task files: {_first_line(error)}.") from error
+        raise UserError(f"lm_eval cannot read its task files: {first_line(error)}.") from error
     if asked.task not in known.all_tasks:
         raise UnknownNameError("task of lm_eval", asked.task, _near(asked.task, known.all_tasks))
     try:
         tasks: dict[str, Any] = known.load(asked.task)["tasks"]
     except Exception as error:  # no network, no such data set, a broken file: the library raises what it likes
         raise UserError(
-            f"lm_eval cannot load the task {asked.task!r}: {_first_line(error)}. Check its data set and the network, "
+            f"lm_eval cannot load the task {asked.task!r}: {first_line(error)}. Check its data set and the network, "
             "or give a task over local files with include_path=DIR."
         ) from error
     return tasks
@@ -113,11 +113,6 @@ def _tasks(manager: Any, asked: _Asked) -> dict[str, Any]:
 def _near(name: str, known: Sequence[str]) -> Sequence[str]:
     """A few of thousands of names, the nearest ones."""
     return difflib.get_close_matches(name, known, n=10, cutoff=0.5) or sorted(known)[:10]
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(".")
 
 
 def _rows(name: str, task: Any, asked: _Asked) -> Iterator[RawRow]:
@@ -129,7 +124,7 @@ def _rows(name: str, task: Any, asked: _Asked) -> Iterator[RawRow]:
     try:
         task.build_all_requests(limit=asked.limit, rank=0, world_size=1)
     except Exception as error:  # templates and functions of the task's own
-        raise UserError(f"lm_eval cannot build the prompts of {name!r}: {_first_line(error)}.") from error
+        raise UserError(f"lm_eval cannot build the prompts of {name!r}: {first_line(error)}.") from error
     by_document: dict[int, list[Any]] = {}
     for request in task.instances:
         by_document.setdefault(int(request.doc_id), []).append(request)

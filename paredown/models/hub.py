@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paredown.errors import MissingPackageError, UserError
+from paredown.errors import MissingPackageError, UserError, first_line
 
 OnProgress = Callable[[float, str], None]
 PATTERNS = ("*.safetensors", "*.json", "*.jinja", "*.txt", "tokenizer.model", "*.spm", "spiece.model", "*.tiktoken")
@@ -69,12 +69,7 @@ def _from_cache(client: Any, name: str, patterns: list[str], near: str, why: Exc
         cached = Path(client.snapshot_download(name, allow_patterns=patterns, local_files_only=True))
     except (OSError, ValueError, RuntimeError):
         raise UserError(
-            f"Cannot reach the hub for {name!r} ({_first_line(why)}), and no copy of it was downloaded before. Connect "
-            f"to the network, or give a local directory.{near}"
+            f"Cannot reach the hub for {name!r} ({first_line(why)[:120]}), and no copy of it was downloaded before. "
+            f"Connect to the network, or give a local directory.{near}"
         ) from why
     return cached
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".")[:120] if lines else type(error).__name__

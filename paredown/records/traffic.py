@@ -12,6 +12,11 @@ class Message:
     role: str
     content: str
 
+    @property
+    def plain(self) -> dict[str, str]:
+        """As requests and chat templates have it."""
+        return {"role": self.role, "content": self.content}
+
 
 @dataclass(frozen=True)
 class TrafficRequest:

@@ -204,7 +204,7 @@ def chat_and_completions_of_its_ids_are_equal(subject: Subject) -> None:
 
 def tokenize_is_the_encoding_of_scoring(subject: Subject) -> None:
     conversation = [Message("system", "Be brief."), Message("user", "naïve 😀\n\n日本")]
-    messages = [{"role": message.role, "content": message.content} for message in conversation]
+    messages = [message.plain for message in conversation]
     with subject.running.scoring() as client:
         encoded = client.encode([conversation])[0]
         text = client.encode_texts(["naïve 😀"])[0]

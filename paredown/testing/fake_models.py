@@ -74,9 +74,7 @@ def without_chat_template(source: Path, directory: Path) -> Path:
 def prompt_of(messages: Sequence[Message]) -> str:
     """The rendered conversation, as the fake's template gives it."""
     render = chat_template.compile_template(CHAT_TEMPLATE, {})
-    return render(
-        [{"role": message.role, "content": message.content} for message in messages], add_generation_prompt=True
-    )
+    return render([message.plain for message in messages], add_generation_prompt=True)
 
 
 def scripted(item: GoldenItem) -> ScriptedItem:

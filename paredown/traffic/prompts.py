@@ -122,7 +122,7 @@ def _within(row: Row, tokens: Tokens, context: int, ledger: Ledger) -> Row | Non
 
 
 def _length(messages: Sequence[Message], tokens: Tokens) -> int:
-    return len(tokens.encode_conversation([{"role": m.role, "content": m.content} for m in messages]))
+    return len(tokens.encode_conversation([message.plain for message in messages]))
 
 
 def _cut(row: Row, tokens: Tokens, room: int, context: int) -> Row:

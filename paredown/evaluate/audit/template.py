@@ -9,7 +9,6 @@ from paredown.errors import UserError
 from paredown.evaluate.audit import wording
 from paredown.evaluate.audit.encoding import Encoded, is_conversation
 from paredown.hosts.chat_template import Conversation, Render
-from paredown.records import codec
 from paredown.records.audit import Finding, Severity
 
 RenderAt = Callable[[dt.datetime], Render]
@@ -68,7 +67,7 @@ def _changing(encoded: Sequence[Encoded], render_at: RenderAt) -> list[Finding]:
     """The first item is rendered at two dates, and several times at one."""
     if not encoded:
         return []
-    messages = [codec.to_plain(message) for message in encoded[0].item.messages]
+    messages = [message.plain for message in encoded[0].item.messages]
     try:
         early, late = (_rendered(render_at(date), messages) for date in DATES)
         render = render_at(DATES[0])
