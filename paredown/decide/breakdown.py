@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paredown.decide.pairs import Pair
+from paredown.decide import limits
+from paredown.decide.pairs import Pair, Pairs
 from paredown.records.explanation import Group
-from paredown.stats import graded, holm, mcnemar, tango
+from paredown.stats import holm, mcnemar, tango
 
 ALPHA = 0.05
 MOST_VALUES = 12
@@ -25,7 +26,7 @@ LONGEST = "8,192 and more"
 class _Found:
     tag: str
     value: str
-    pairs: tuple[Pair, ...]
+    pairs: Pairs
 
 
 def groups(pairs: Sequence[Pair], lengths: Mapping[str, int]) -> tuple[Group, ...]:
@@ -40,7 +41,7 @@ def groups(pairs: Sequence[Pair], lengths: Mapping[str, int]) -> tuple[Group, ..
         partition = frozenset(frozenset(pair.item.id for pair in group) for group in members.values())
         if 2 <= len(members) <= MOST_VALUES and partition not in seen:
             seen.add(partition)
-            found += [_Found(tag, value, tuple(group)) for value, group in members.items()]
+            found += [_Found(tag, value, Pairs(tuple(group), (), 0)) for value, group in members.items()]
     adjusted = holm.adjust([_p_changed(one.pairs) for one in found])
     rows = [_row(one, p_value) for one, p_value in zip(found, adjusted, strict=True)]
     order = {tag: place for place, tag in reversed(list(enumerate(one.tag for one in found)))}
@@ -65,42 +66,22 @@ def _value(tag: str, pair: Pair, lengths: Mapping[str, int]) -> str:
 
 
 def _row(found: _Found, p_value: float) -> Group:
-    pairs = found.pairs
-    lost = sum(pair.candidate < pair.baseline for pair in pairs)
-    gained = sum(pair.candidate > pair.baseline for pair in pairs)
-    low, high = _limits(pairs, lost, gained)
+    counts, pairs = found.pairs.counts(), found.pairs.pairs
+    low, high = _limits(found.pairs)
     drop = sum(pair.baseline - pair.candidate for pair in pairs) / len(pairs)
-    return Group(found.tag, found.value, len(pairs), lost, gained, drop, low, high, p_value)
+    return Group(found.tag, found.value, len(pairs), counts.lost, counts.gained, drop, low, high, p_value)
 
 
-def _limits(pairs: Sequence[Pair], lost: int, gained: int) -> tuple[float, float]:
+def _limits(pairs: Pairs) -> tuple[float, float]:
     """Tango's for independent right-or-wrong items, else those over clusters; of both the wider."""
-    if _independent(pairs):
-        limits = tango.limits(lost, gained, len(pairs), ALPHA)
-        return limits.low, limits.high
-    low, high = _mean(pairs).limits(ALPHA)
-    if not _binary(pairs):
-        return low, high
-    limits = tango.limits(lost, gained, len(pairs), ALPHA)
-    return min(low, limits.low), max(high, limits.high)
+    counts = pairs.counts()
+    alone = tango.limits(counts.lost, counts.gained, counts.n, ALPHA) if pairs.binary else None
+    wide = limits.over_clusters(pairs, ALPHA) if pairs.clustered or not alone else None
+    return min(one.low for one in (alone, wide) if one), max(one.high for one in (alone, wide) if one)
 
 
-def _p_changed(pairs: Sequence[Pair]) -> float:
-    lost = sum(pair.candidate < pair.baseline for pair in pairs)
-    gained = sum(pair.candidate > pair.baseline for pair in pairs)
-    if _independent(pairs):
-        return mcnemar.mid_p(lost, gained)
-    over_clusters = _mean(pairs).p_changed()
-    return max(over_clusters, mcnemar.mid_p(lost, gained)) if _binary(pairs) else over_clusters
-
-
-def _binary(pairs: Sequence[Pair]) -> bool:
-    return all(score in (0.0, 1.0) for pair in pairs for score in (pair.baseline, pair.candidate))
-
-
-def _independent(pairs: Sequence[Pair]) -> bool:
-    return _binary(pairs) and len({pair.cluster for pair in pairs}) == len(pairs)
-
-
-def _mean(pairs: Sequence[Pair]) -> graded.MeanDrop:
-    return graded.mean_drop([pair.baseline - pair.candidate for pair in pairs], [pair.cluster for pair in pairs])
+def _p_changed(pairs: Pairs) -> float:
+    """The larger one where items are right or wrong and share documents."""
+    counts = pairs.counts()
+    alone = mcnemar.mid_p(counts.lost, counts.gained) if pairs.binary else 0.0
+    return max(alone, limits.mean_drop(pairs.pairs).p_changed()) if pairs.clustered or not pairs.binary else alone

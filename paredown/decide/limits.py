@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paredown.decide.pairs import Pair, Pairs
@@ -39,15 +40,15 @@ def over_clusters(pairs: Pairs, level: float) -> OverClusters:
     """Each limit one-sided at `level`; −1 and 1 at level 0. `pairs` must not be empty."""
     if level <= 0.0:
         return OverClusters(-1.0, 1.0, 1.0)
-    low, high = _mean_drop(pairs.pairs).limits(level)
+    low, high = mean_drop(pairs.pairs).limits(level)
     lost = [Pair(item, 1.0, 0.0) for item in pairs.missing]
-    worst_high = _mean_drop((*pairs.pairs, *lost)).limits(level)[1] if lost else high
+    worst_high = mean_drop((*pairs.pairs, *lost)).limits(level)[1] if lost else high
     return OverClusters(low, high, worst_high)
 
 
 def p_over_clusters(pairs: Pairs, margin: float) -> float:
     """One-sided p-value against "the drop is at most the margin", over documents; 1 without pairs."""
-    return _mean_drop(pairs.pairs).p_larger_than(margin) if pairs.pairs else 1.0
+    return mean_drop(pairs.pairs).p_larger_than(margin) if pairs.pairs else 1.0
 
 
 def of(pairs: Pairs, margin: float, alpha: float, next_alpha: float) -> Drop:
@@ -95,7 +96,7 @@ def _binary(pairs: Pairs, margin: float, alpha: float, next_alpha: float) -> Dro
 
 
 def _graded(pairs: Pairs, margin: float, alpha: float, next_alpha: float) -> Drop:
-    found, at = _mean_drop(pairs.pairs), over_clusters(pairs, alpha)
+    found, at = mean_drop(pairs.pairs), over_clusters(pairs, alpha)
     return Drop(
         found.drop,
         at.low,
@@ -107,5 +108,6 @@ def _graded(pairs: Pairs, margin: float, alpha: float, next_alpha: float) -> Dro
     )
 
 
-def _mean_drop(pairs: tuple[Pair, ...]) -> graded.MeanDrop:
+def mean_drop(pairs: Sequence[Pair]) -> graded.MeanDrop:
+    """The mean of baseline minus candidate, over documents."""
     return graded.mean_drop([pair.baseline - pair.candidate for pair in pairs], [pair.cluster for pair in pairs])
