@@ -14,6 +14,7 @@ from paredown.records.measurement import Capacity, Curve, MeasuredTraffic, Measu
 from paredown.report import units
 from paredown.report.measurement import figure_rows, headline, rows
 from paredown.report.measurement.load_curve import steps_of_sweeps, with_load_curves
+from paredown.report.terminal_text import as_text, heading
 
 BADGE_STYLES = {"ship": "bold green", "missed": "bold red", "investigate": "bold yellow"}
 OUTCOME_STYLES = {"met": "green", "mixed": "yellow", "missed": "red", "void": "dim"}
@@ -29,15 +30,15 @@ def show(measurement: Measurement, console: Console, paths: Sequence[tuple[str, 
     texts are printed as text: neither console markup nor escape sequences in them act.
     """
     badge = headline.badge(measurement)
-    title = _text(f"  {measurement.subject} on {measurement.engine}", "bold")
+    title = as_text(f"  {measurement.subject} on {measurement.engine}", "bold")
     console.print(Text.assemble(Text(badge.words, BADGE_STYLES[badge.class_]), title))
-    console.print(_text(headline.where(measurement), "dim"))
+    console.print(as_text(headline.where(measurement), "dim"))
     for sentence in headline.warnings(measurement):
-        console.print(_text(sentence, "yellow"))
+        console.print(as_text(sentence, "yellow"))
     if measurement.profile and measurement.profile.bottleneck:
-        console.print(_text(f"Bottleneck: {measurement.profile.bottleneck}"))
+        console.print(as_text(f"Bottleneck: {measurement.profile.bottleneck}"))
     for found in measurement.capacities:
-        console.print(_text(f"Capacity: {found.sentence}"))
+        console.print(as_text(f"Capacity: {found.sentence}"))
     first = headline.shown_first(measurement)
     if first is not None:
         _print_headline(first, console)
@@ -51,37 +52,37 @@ def show(measurement: Measurement, console: Console, paths: Sequence[tuple[str, 
     for found in measurement.capacities:
         _print_capacity(found, console)
     if swept:
-        console.print(_text("The report has every figure of each step (--run-dir DIR), and so has --json.", "dim"))
+        console.print(as_text("The report has every figure of each step (--run-dir DIR), and so has --json.", "dim"))
     _print_memory(measurement, console)
     if measurement.profile:
         _print_profile(measurement.profile, console)
     for what, where in paths:
         # Not wrapped, so that it can be copied whole.
-        console.print(Text.assemble((f"{what:<10}", "bold"), _text(where)), soft_wrap=True)
+        console.print(Text.assemble((f"{what:<10}", "bold"), as_text(where)), soft_wrap=True)
 
 
 def _print_headline(traffic: MeasuredTraffic, console: Console) -> None:
-    _heading(f"First figures, under {traffic.traffic}", console)
+    heading(f"First figures, under {traffic.traffic}", console)
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for tile in headline.tiles(traffic):
         style = "bold" if tile.state == "known" else "dim"
-        table.add_row(_text(tile.name), _text(tile.value, style), _text(tile.why or tile.spread, "dim"))
+        table.add_row(as_text(tile.name), as_text(tile.value, style), as_text(tile.why or tile.spread, "dim"))
     console.print(table)
 
 
 def _print_traffic(traffic: MeasuredTraffic, console: Console) -> None:
-    _heading(f"{traffic.traffic}: {traffic.summary}", console)
-    console.print(_text(headline.setting(traffic), "dim"))
+    heading(f"{traffic.traffic}: {traffic.summary}", console)
+    console.print(as_text(headline.setting(traffic), "dim"))
     if traffic.void:
-        console.print(_text(f"Void, so its figures are not shown here: {headline.reason(traffic.void)}.", "red"))
+        console.print(as_text(f"Void, so its figures are not shown here: {headline.reason(traffic.void)}.", "red"))
         return
     if traffic.failures:
-        console.print(_text(f"{headline.failed_text(traffic)}; they are in no latency.", "yellow"))
+        console.print(as_text(f"{headline.failed_text(traffic)}; they are in no latency.", "yellow"))
     for note in traffic.notes:
-        console.print(_text(note, "dim"))
+        console.print(as_text(note, "dim"))
     found = figure_rows.table(traffic.figures, traffic.void)
     if found.rows:
         table = _table()
@@ -90,10 +91,10 @@ def _print_traffic(traffic: MeasuredTraffic, console: Console) -> None:
                 name, overflow="fold", no_wrap=name != "Figure", justify="right" if name == "n" else "left"
             )
         for row in found.rows:
-            table.add_row(*map(_text, (row.name, row.value, row.interval or "none", row.count)))
+            table.add_row(*map(as_text, (row.name, row.value, row.interval or "none", row.count)))
         console.print(table)
     for remark in found.remarks:
-        console.print(_text(f"· {remark}", "dim"))
+        console.print(as_text(f"· {remark}", "dim"))
     others = figure_rows.other_sets(traffic.definitions)
     if others:
         _print_definitions(traffic, others, console)
@@ -112,7 +113,7 @@ def _print_not_measured(traffics: Sequence[MeasuredTraffic], console: Console) -
     if names:
         told = "; ".join(f"{', '.join(found)} ({why})" for why, found in names.items())
         console.print()
-        console.print(_text(f"Not measured: {told}.", "dim"))
+        console.print(as_text(f"Not measured: {told}.", "dim"))
 
 
 def _print_definitions(traffic: MeasuredTraffic, others: Mapping[str, Sequence[Figure]], console: Console) -> None:
@@ -123,9 +124,9 @@ def _print_definitions(traffic: MeasuredTraffic, others: Mapping[str, Sequence[F
 
 
 def _print_curve(curve: Curve, console: Console) -> None:
-    _heading(headline.title(curve.name), console)
+    heading(headline.title(curve.name), console)
     for note in curve.notes:
-        console.print(_text(note, "dim"))
+        console.print(as_text(note, "dim"))
     found = rows.curve_table(curve)
     lines = []
     for row, point in zip(found.rows, curve.points, strict=True):
@@ -141,7 +142,7 @@ def _print_curve(curve: Curve, console: Console) -> None:
         # Why a point is void stands in the headline.
         told = [sentence for sentence in row.outcome if not (row.void and sentence.startswith("void: "))]
         for sentence in dict.fromkeys([*told, *missing]):
-            console.print(_text(f"{row.label}: {sentence}", "dim"))
+            console.print(as_text(f"{row.label}: {sentence}", "dim"))
 
 
 def _limits(figure: Figure | None, value: str) -> str:
@@ -152,14 +153,14 @@ def _limits(figure: Figure | None, value: str) -> str:
 
 
 def _print_capacity(found: Capacity, console: Console) -> None:
-    _heading(f"Capacity, {headline.title(found.axis).lower()}: {rows.limits_text(found)}", console)
-    console.print(_text(f"Targets: {', '.join(found.targets)}" + (f". {found.note}" if found.note else ""), "dim"))
+    heading(f"Capacity, {headline.title(found.axis).lower()}: {rows.limits_text(found)}", console)
+    console.print(as_text(f"Targets: {', '.join(found.targets)}" + (f". {found.note}" if found.note else ""), "dim"))
     table = _table()
     for name in ("Load", "Outcome", "Runs", "Missed first"):
         table.add_column(name, overflow="fold", no_wrap=name != "Missed first")
     for row in rows.load_rows(found):
         outcome = Text(row.words, OUTCOME_STYLES[row.outcome])
-        table.add_row(_text(row.load), outcome, _text(row.runs), _text(row.missed))
+        table.add_row(as_text(row.load), outcome, as_text(row.runs), as_text(row.missed))
     if found.points:
         console.print(table)
 
@@ -168,7 +169,7 @@ def _print_memory(measurement: Measurement, console: Console) -> None:
     found = rows.memory_rows(measurement.traffics)
     if not found:
         return
-    _heading("Memory", console)
+    heading("Memory", console)
     lines = [
         [
             [r.traffic],
@@ -182,7 +183,7 @@ def _print_memory(measurement: Measurement, console: Console) -> None:
 
 def _print_profile(profile: Profile, console: Console) -> None:
     if profile.placements:
-        _heading("Where the time goes", console)
+        heading("Where the time goes", console)
         columns = ["Phase", "Bound", "Of the ceiling", "Measured, a step"]
         lines = [
             [
@@ -195,23 +196,23 @@ def _print_profile(profile: Profile, console: Console) -> None:
         ]
         _print_fitting(columns, lines, console)
     for found in profile.operators:
-        _heading(f"Operators of {found.phase}, batch {found.batch}: {units.duration(found.wall_s)} a step", console)
+        heading(f"Operators of {found.phase}, batch {found.batch}: {units.duration(found.wall_s)} a step", console)
         table = _table()
         table.add_column("Operator", overflow="fold")
         for name in ("Share", "Time"):
             table.add_column(name, justify="right", no_wrap=True)
         for line in rows.operator_lines(found, OPERATORS):
-            table.add_row(_text(line.name), _text(line.share_text), _text(line.seconds))
+            table.add_row(as_text(line.name), as_text(line.share_text), as_text(line.seconds))
         console.print(table)
     for trace in profile.traces:
-        console.print(Text.assemble((f"{'trace':<10}", "bold"), _text(trace)), soft_wrap=True)
+        console.print(Text.assemble((f"{'trace':<10}", "bold"), as_text(trace)), soft_wrap=True)
     if profile.traces:
         console.print(
-            _text("A trace opens at ui.perfetto.dev, which reads it in the browser: nothing is uploaded.", "dim")
+            as_text("A trace opens at ui.perfetto.dev, which reads it in the browser: nothing is uploaded.", "dim")
         )
     if profile.left_out:
         told = "; ".join(f"{name} ({why})" for name, why in sorted(profile.left_out.items()))
-        console.print(_text(f"Did not run: {told}.", "dim"))
+        console.print(as_text(f"Did not run: {told}.", "dim"))
 
 
 def _print_fitting(columns: Sequence[str], lines: Sequence[Sequence[Sequence[str]]], console: Console) -> None:
@@ -227,27 +228,18 @@ def _print_fitting(columns: Sequence[str], lines: Sequence[Sequence[Sequence[str
         kept += 1
     table = _table()
     for title, width in zip(titles[:kept], widths, strict=False):
-        table.add_column(_text(title), overflow="fold", width=width)
+        table.add_column(as_text(title), overflow="fold", width=width)
     for line in lines:
         table.add_row(*(_cell(cell) for cell in line[:kept]))
     console.print(table)
     if kept < len(columns):
-        console.print(_text(f"Not shown in {console.width} columns: {', '.join(columns[kept:])}.", "dim"))
+        console.print(as_text(f"Not shown in {console.width} columns: {', '.join(columns[kept:])}.", "dim"))
 
 
 def _cell(lines: Sequence[str]) -> Text:
     first, *rest = lines
-    return Text("\n").join([_text(first), *(_text(line, "dim") for line in rest if line)])
+    return Text("\n").join([as_text(first), *(as_text(line, "dim") for line in rest if line)])
 
 
 def _table() -> Table:
     return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-
-
-def _heading(content: str, console: Console) -> None:
-    console.print()
-    console.print(_text(content, "bold"))
-
-
-def _text(content: str, style: str = "") -> Text:
-    return Text(units.visible(content).replace(units.NBSP, " "), style)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from paredown.report import rows, target_rows, units
+from paredown.report.terminal_text import as_text
 from paredown.report.view import ReportView
 
 STYLES = {
@@ -31,22 +32,22 @@ def show(view: ReportView, console: Console, paths: Sequence[tuple[str, str]] = 
     """
     badge = rows.badge(view)
     console.print(Text(badge.words, _BADGE_STYLES[badge.class_]))
-    console.print(_text(view.decision.paragraph))
+    console.print(as_text(view.decision.paragraph))
     if view.model.caution:
-        console.print(_text(f"Caution: {view.model.caution}", "yellow"))
+        console.print(as_text(f"Caution: {view.model.caution}", "yellow"))
     for note in (*view.notes, *view.asked.notes):
-        console.print(_text(note, "dim"))
+        console.print(as_text(note, "dim"))
     ladder = rows.ladder(view)
     console.print(_candidates(ladder, view.chosen))
     for row in ladder:
         if row.failed:
-            console.print(_text(f"{row.name} ended at {row.stage}: {units.one_line(row.why)}", "red"))
+            console.print(as_text(f"{row.name} ended at {row.stage}: {units.one_line(row.why)}", "red"))
     for target in target_rows.targets(view):
         mark = {"met": "met", "missed": "missed", "unknown": "not measured"}[target.state]
-        line = Text.assemble((f"{mark:<13}", STYLES[target.state]), _text(f"{target.asked}: {target.got}"))
+        line = Text.assemble((f"{mark:<13}", STYLES[target.state]), as_text(f"{target.asked}: {target.got}"))
         console.print(Padding(line, (0, 0, 0, 1)))
     if view.decision.left_out:
-        console.print(_text(f"{len(view.decision.left_out)} left out of the plan; the report says why.", "dim"))
+        console.print(as_text(f"{len(view.decision.left_out)} left out of the plan; the report says why.", "dim"))
     _print_paths(view, console, paths)
 
 
@@ -57,12 +58,12 @@ def _candidates(ladder: Sequence[rows.LadderRow], chosen: str) -> Table:
         table.add_column(name, justify="left" if name == "Verdict" else "right", no_wrap=True)
     for row in ladder:
         table.add_row(
-            _text(f"{row.name} ({chosen})" if row.chosen else row.name, "bold" if row.chosen else ""),
+            as_text(f"{row.name} ({chosen})" if row.chosen else row.name, "bold" if row.chosen else ""),
             Text(row.verdict, STYLES[row.verdict]),
-            _text(_short(row.speed.text, known=row.speed.value is not None)),
-            _text(_short(row.weights.percent, known=row.weights.value is not None)),
-            _text(_short(units.number(row.kl, 2) if row.kl is not None else "", known=row.kl is not None)),
-            _text(_short(row.drop_text, known=row.drop is not None)),
+            as_text(_short(row.speed.text, known=row.speed.value is not None)),
+            as_text(_short(row.weights.percent, known=row.weights.value is not None)),
+            as_text(_short(units.number(row.kl, 2) if row.kl is not None else "", known=row.kl is not None)),
+            as_text(_short(row.drop_text, known=row.drop is not None)),
         )
     return table
 
@@ -82,8 +83,4 @@ def _print_paths(view: ReportView, console: Console, paths: Sequence[tuple[str, 
     for what, where in found:
         if where:
             # Not wrapped, so that it can be copied whole.
-            console.print(Text.assemble((f"{what:<10}", "bold"), _text(where)), soft_wrap=True)
-
-
-def _text(content: str, style: str = "") -> Text:
-    return Text(" ".join(units.visible(content).replace(units.NBSP, " ").split(" ")), style)
+            console.print(Text.assemble((f"{what:<10}", "bold"), as_text(where)), soft_wrap=True)
