@@ -18,6 +18,7 @@ from paredown.flow.baseline import Baseline
 from paredown.flow.confirmation import Attempt, Confirmed
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.gates import MISSED, PASSED, Outcome
+from paredown.flow.progress import Part
 from paredown.records.candidate import Candidate, LeftOut, Plan, PlannedCandidate
 from paredown.records.verdict import CandidateVerdict, Verdict
 from paredown.spec.targets import QUALITY_DROP
@@ -168,7 +169,7 @@ def _ask(context: RunContext, prepared: Prepared, candidate: Candidate) -> None:
     with context.progress.stage(title) as stage, context.starter(candidate)() as running:
         while wanted := history[-1].walk.wanted:
             done = len(history[-1].answered)
-            part = gates.Part(stage, done / planned, (done + len(wanted)) / planned)
+            part = Part(stage, done / planned, (done + len(wanted)) / planned)
             quality.evaluate(context, running, candidate, "confirmation", wanted, part)
             history = confirmation.attempts(store, prepared, candidate)
     ended = history[-1].walk.looks

@@ -14,12 +14,12 @@ from paredown.decide import dominance, targets
 from paredown.decide import gates as verdict_gates
 from paredown.decide.dominance import Contender
 from paredown.errors import EngineError, TechniqueError, UserError
-from paredown.evaluate import fidelity, smoke, smoke_declared
-from paredown.flow import quality, speed
+from paredown.flow import cheap_gates, quality, speed
 from paredown.flow.baseline import Baseline
+from paredown.flow.cheap_gates import BaselineSide
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.prepare import resolved
-from paredown.flow.progress import Stage
+from paredown.flow.progress import Part, Stage
 from paredown.flow.speed import Trials
 from paredown.hosts.running import RunningEngine
 from paredown.models import artifact as artifacts
@@ -77,8 +77,7 @@ def _through_the_gates(
         if changed.passed is False:
             context.store.put("smoke", candidate.name, Smoke(candidate.name, (changed,)))
             return Outcome(candidate.name, gate, changed.detail)
-        declared = smoke_declared.check(prepared.artifact.path, candidate.main.path)
-        failed = _cheap_gates(context, baseline, candidate, (changed, declared), stage)
+        failed = _cheap_gates(context, prepared, baseline, candidate, changed, stage)
         if failed is not None:
             return failed
         gate = "speed"
@@ -125,35 +124,22 @@ def _changed(prepared: Prepared, planned: PlannedCandidate, candidate: Candidate
 
 
 def _cheap_gates(
-    context: RunContext,
-    baseline: Baseline,
-    candidate: Candidate,
-    by_files: tuple[Check, tuple[Check, ...]],
-    stage: Stage,
+    context: RunContext, prepared: Prepared, baseline: Baseline, candidate: Candidate, changed: Check, stage: Stage
 ) -> Outcome | None:
-    """Smoke, then fidelity; None when both are passed. Two starts, so that reloading is seen to change nothing."""
+    """Smoke, then fidelity, from the record where they are there; None when both are passed."""
     store = context.store
     found, compared = store.find("smoke", candidate.name, Smoke), store.find("fidelity", candidate.name, Fidelity)
     if found is None or compared is None:
-        start = context.starter(candidate)
-        stage.update(0.35, "smoke: first answers")
-        with start() as running:
-            first = smoke.answer(running, smoke.limits(baseline.reference))
-        with start() as running:
-            stage.update(0.4, "smoke: again after a reload")
-            found = smoke.check(
-                running,
-                baseline.reference,
-                candidate=candidate.name,
-                changed=by_files[0],
-                reloaded=first,
-                declared=by_files[1],
-            )
-            store.put("smoke", candidate.name, found)
-            for warning in found.warnings:
+
+        def keep(smoked: Smoke) -> None:
+            store.put("smoke", candidate.name, smoked)
+            for warning in smoked.warnings:
                 context.progress.note(f"{candidate.name} differs from the baseline: {warning.detail}")
-            if found.passed:
-                compared = _compare(context, baseline, candidate, running, stage)
+
+        base = BaselineSide(baseline.reference, baseline.texts, baseline.floor)
+        found, compared = cheap_gates.ask(context, prepared, base, candidate, changed, Part(stage, 0.35, 0.55), keep)
+        if compared is not None:
+            store.put("fidelity", candidate.name, compared, bulk=True)
     if not found.passed:
         failed = [check for check in found.checks if check.passed is False]
         return Outcome(candidate.name, "smoke", "; ".join(f"{check.name}: {check.detail}" for check in failed))
@@ -163,16 +149,6 @@ def _cheap_gates(
     if judged.warns:
         context.progress.note(f"{candidate.name}: fidelity to the baseline: {judged.detail}")
     return Outcome(candidate.name, "fidelity", judged.detail) if judged.passed is False else None
-
-
-def _compare(
-    context: RunContext, baseline: Baseline, candidate: Candidate, running: RunningEngine, stage: Stage
-) -> Fidelity:
-    stage.update(0.45, "fidelity to the baseline's own text")
-    level = registry.engine(candidate.engine).scoring
-    made = fidelity.compare(running, baseline.texts, candidate=candidate.name, level=level, floor=baseline.floor)
-    context.store.put("fidelity", candidate.name, made, bulk=True)
-    return made
 
 
 def _speed_and_quality(
@@ -252,13 +228,3 @@ class _Kept:
 
     def __exit__(self, *_: object) -> None:
         """Its owner closes it."""
-
-
-class Part:
-    """The part of a stage that lies between two fractions."""
-
-    def __init__(self, stage: Stage, low: float, high: float) -> None:
-        self._stage, self._low, self._high = stage, low, high
-
-    def update(self, fraction: float, text: str = "") -> None:
-        self._stage.update(self._low + (self._high - self._low) * fraction, text)

@@ -24,6 +24,16 @@ class Progress(Protocol):
         """A line that stays: a result, a decision, something left out."""
 
 
+class Part:
+    """The part of a stage that lies between two fractions."""
+
+    def __init__(self, stage: Stage, low: float, high: float) -> None:
+        self._stage, self._low, self._high = stage, low, high
+
+    def update(self, fraction: float, text: str = "") -> None:
+        self._stage.update(self._low + (self._high - self._low) * fraction, text)
+
+
 class SilentStage:
     def update(self, fraction: float, text: str = "") -> None:
         del fraction, text

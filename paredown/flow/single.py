@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from paredown import registry
 from paredown.decide import gates as verdict_gates
@@ -15,11 +14,11 @@ from paredown.decide import lengths as length_gate
 from paredown.decide import slices
 from paredown.environments.installed import missing
 from paredown.errors import UserError
-from paredown.evaluate import fidelity, lengths, scoring, smoke, smoke_declared, twins, weight_changes
+from paredown.evaluate import fidelity, lengths, scoring, smoke, twins, weight_changes
 from paredown.evaluate.answers import BatchPolicy
-from paredown.evaluate.smoke import Reference
 from paredown.evaluate.twins import Twinned
-from paredown.flow import audit, evidence, prepare, quality, record_place, twinning
+from paredown.flow import audit, cheap_gates, evidence, prepare, quality, record_place, twinning
+from paredown.flow.cheap_gates import BaselineSide
 from paredown.flow.context import Prepared, RunContext
 from paredown.flow.progress import Progress
 from paredown.models import artifact as artifacts
@@ -31,8 +30,6 @@ from paredown.records.golden import (
     Check,
     Evaluation,
     Fidelity,
-    FidelityFloor,
-    FidelityText,
     GoldenItem,
     Smoke,
 )
@@ -144,7 +141,16 @@ def judge(
 
     policy: how the candidate's prompts are batched; the baseline's are batched as usual
     """
-    smoked, compared, broken = _cheap_gates(context, prepared, candidate)
+    nothing_claimed = Check("changed", None, "two directories were given: nothing is claimed")
+    base = _baseline_side(context, prepared)
+    with context.progress.stage("Candidate: smoke and fidelity") as stage:
+        smoked, compared = cheap_gates.ask(context, prepared, base, candidate, nothing_claimed, stage)
+    limits = context.spec.fidelity
+    broken = (
+        verdict_gates.fidelity(compared, limits.max_mean_kl, limits.min_top1)
+        if compared is not None
+        else Check("fidelity", None, "not measured: the smoke gate has failed")
+    )
     if not smoked.passed or broken.passed is False:
         failed = [f"{c.name}: {c.detail}" for c in (*smoked.checks, broken) if c.passed is False]
         reasons = (*failed, *evidence.differences(smoked), *_weights(prepared, candidate))
@@ -172,16 +178,8 @@ def _weights(prepared: Prepared, candidate: Candidate) -> tuple[str, ...]:
     return weight_changes.sentences(prepared.artifact.path, candidate.main.path)
 
 
-@dataclass(frozen=True)
-class BaselineSide:
-    """What the cheap gates compare with; kept in the record, so that further candidates do not measure it again."""
-
-    reference: Reference
-    texts: tuple[FidelityText, ...]
-    floor: FidelityFloor | None
-
-
 def _baseline_side(context: RunContext, prepared: Prepared) -> BaselineSide:
+    """What the cheap gates compare with; kept in the record, so that further candidates do not measure it again."""
     prompts = fidelity.choose_prompts(prepared.golden.items)
     key = codec.digest([prepared.baseline.digest(), [quality.item_digest(item) for item in prompts]])
 
@@ -194,35 +192,6 @@ def _baseline_side(context: RunContext, prepared: Prepared) -> BaselineSide:
             return BaselineSide(smoke.reference(running), texts, fidelity.noise_floor(running, texts))
 
     return context.store.once("baseline side", key, BaselineSide, measure, bulk=True)
-
-
-class _Cheap(NamedTuple):
-    smoke: Smoke
-    fidelity: Fidelity | None
-    broken: Check
-
-
-def _cheap_gates(context: RunContext, prepared: Prepared, candidate: Candidate) -> _Cheap:
-    """Smoke, then fidelity, unless smoke has failed. Two starts, so that reloading is seen to change nothing."""
-    base = _baseline_side(context, prepared)
-    declared = smoke_declared.check(prepared.artifact.path, candidate.main.path)
-    level, limits = registry.engine(candidate.engine).scoring, context.spec.fidelity
-    with context.progress.stage("Candidate: smoke and fidelity"):
-        with context.starter(candidate)() as running:
-            first = smoke.answer(running, smoke.limits(base.reference))
-        with context.starter(candidate)() as running:
-            smoked = smoke.check(
-                running,
-                base.reference,
-                candidate=candidate.name,
-                changed=Check("changed", None, "two directories were given: nothing is claimed"),
-                reloaded=first,
-                declared=declared,
-            )
-            if not smoked.passed:
-                return _Cheap(smoked, None, Check("fidelity", None, "not measured: the smoke gate has failed"))
-            compared = fidelity.compare(running, base.texts, candidate=candidate.name, level=level, floor=base.floor)
-    return _Cheap(smoked, compared, verdict_gates.fidelity(compared, limits.max_mean_kl, limits.min_top1))
 
 
 def candidate_of(context: RunContext, prepared: Prepared, directory: Path, wanted: Options | None = None) -> Candidate:
