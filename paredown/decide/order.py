@@ -16,7 +16,7 @@ def frozen(items: Sequence[GoldenItem], seed: int) -> tuple[GoldenItem, ...]:
     """
     groups: dict[str, list[GoldenItem]] = {}
     for item in sorted(items, key=lambda item: item.id):
-        groups.setdefault(f"cluster {item.cluster}" if item.cluster else f"item {item.id}", []).append(item)
+        groups.setdefault(item.unit, []).append(item)
     by_slice: dict[str, list[str]] = {}
     for name, members in groups.items():
         by_slice.setdefault(members[0].slice, []).append(name)

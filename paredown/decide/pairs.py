@@ -20,7 +20,7 @@ class Pair:
 
     @property
     def cluster(self) -> str:
-        return self.item.cluster or f"item {self.item.id}"
+        return self.item.unit
 
 
 @dataclass(frozen=True)

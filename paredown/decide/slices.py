@@ -38,11 +38,10 @@ def judge(
     *,
     alpha: float,
     chance: Chance,
-    next_alpha: float | None = None,
 ) -> tuple[SliceVerdict, ...]:
     """A verdict for each margin, in their order; then one for the zero-tolerance items where there are any.
 
-    alpha:      one-sided error of each limit; next_alpha: that of a next attempt, for the prompts needed (as `alpha`)
+    alpha:      one-sided error of each limit, also of those that the prompts needed are for
     chance:     an item's score under random guessing, None where it is unknown (the scorer's own function)
     SHIP:       the upper limit of the drop is below the margin, even if every item that only the candidate has no
                 score for had been lost, and the baseline is above chance
@@ -50,7 +49,7 @@ def judge(
     INVESTIGATE: anything else
     A candidate with the baseline's answers everywhere is never rejected.
     """
-    rows = [_row(baseline, candidate, items, margin, alpha, next_alpha or alpha, chance) for margin in margins]
+    rows = [_row(baseline, candidate, items, margin, alpha, chance) for margin in margins]
     beyond = _beyond(rows, alpha)
     regressed = _regressed(rows)
     found = [verdict_of(row, alpha, beyond=beyond[i], regressed=regressed[i]) for i, row in enumerate(rows)]
@@ -64,14 +63,13 @@ def _row(
     items: Sequence[GoldenItem],
     margin: Margin,
     alpha: float,
-    next_alpha: float,
     chance: Chance,
 ) -> Row:
     members = pairs.members(margin, items)
     paired = pairs.pair(baseline, candidate, members)
     if not paired.pairs:
         return Row(margin, paired, None, discriminating=True)
-    drop = limits.of(paired, margin.margin, alpha, next_alpha)
+    drop = limits.of(paired, margin.margin, alpha, alpha)
     return Row(margin, paired, drop, above_chance(paired, chance))
 
 

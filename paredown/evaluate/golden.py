@@ -102,7 +102,7 @@ def split(
         raise UserError(f"The screening fraction is {screening_fraction}; expected a number between 0 and 1.")
     groups: dict[str, list[GoldenItem]] = {}
     for item in golden.items:
-        groups.setdefault(f"cluster {item.cluster}" if item.cluster else f"item {item.id}", []).append(item)
+        groups.setdefault(item.unit, []).append(item)
     by_slice: dict[str, list[str]] = {}
     for key, members in groups.items():
         by_slice.setdefault(min(members, key=lambda item: item.id).slice, []).append(key)

@@ -23,9 +23,8 @@ def compare(baseline: Evaluation, candidate: Evaluation, items: Sequence[GoldenI
     known = [pair for pair in pairs if not (_is_cut(pair[1]) and _is_cut(pair[2]))]
     by_unit: dict[str, tuple[int, int]] = {}
     for item, old, new in known:
-        unit = item.cluster or f"item {item.id}"
-        first, second = by_unit.get(unit, (0, 0))
-        by_unit[unit] = (first + len(old.token_ids), second + len(new.token_ids))
+        first, second = by_unit.get(item.unit, (0, 0))
+        by_unit[item.unit] = (first + len(old.token_ids), second + len(new.token_ids))
     a, b = [pair[0] for pair in by_unit.values()], [pair[1] for pair in by_unit.values()]
     found = totals.ratio(a, b) if sum(a) and sum(b) else None
     return LengthRatio(

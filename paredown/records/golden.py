@@ -38,6 +38,11 @@ class GoldenItem:
     zero_tolerance: bool = False
     where: str = ""
 
+    @property
+    def unit(self) -> str:
+        """What the item stands or falls with: its cluster, else itself."""
+        return f"cluster {self.cluster}" if self.cluster else f"item {self.id}"
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -43,7 +43,7 @@ def choose_prompts(items: Sequence[GoldenItem], count: int = 20) -> tuple[Golden
     shortest: dict[str, GoldenItem] = {}
     talks = [item for item in items if item.messages]
     for item in sorted(talks, key=lambda item: (sum(len(m.content) for m in item.messages), item.id)):
-        shortest.setdefault(f"cluster {item.cluster}" if item.cluster else f"item {item.id}", item)
+        shortest.setdefault(item.unit, item)
     seen: dict[tuple[str, str], int] = {}
     by_slice: dict[str, list[tuple[int, GoldenItem]]] = {}
     for item in sorted(shortest.values(), key=lambda item: item.id):

@@ -161,9 +161,7 @@ def test_a_single_look_gives_what_the_fixed_test_gives() -> None:
     margins = [ALL, Margin("facts", 0.05, gated=False), Margin("safety", 0.05, gated=False)]
     scores = {item.id: 1.0 for item in ordered} | losing(ordered, 9)
     base = evaluation({item.id: 1.0 for item in ordered})
-    fixed = slices.judge(
-        base, evaluation(scores), ordered, margins, alpha=ALPHA, chance=lambda item: 0.25, next_alpha=NEXT
-    )
+    fixed = slices.judge(base, evaluation(scores), ordered, margins, alpha=ALPHA, chance=lambda item: 0.25)
     found, _ = confirm(ordered, scores, margins, sizes=(300,))
     drop = lambda rows: [dataclasses.replace(row, more_prompts=None, reason="") for row in rows]  # noqa: E731
     assert drop(found.slices) == drop(fixed)
