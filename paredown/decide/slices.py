@@ -78,10 +78,7 @@ def above_chance(paired: Pairs, chance: Chance) -> bool:
     levels = [(pair.baseline, level) for pair in paired.pairs if (level := chance(pair.item)) is not None]
     if not levels:
         return True
-    scores, chances = [score for score, _ in levels], [level for _, level in levels]
-    if all(score in (0.0, 1.0) for score in scores):
-        return guessing.p_above_chance(round(sum(scores)), chances) <= CHANCE_ALPHA
-    return guessing.p_mean_above_chance(scores, chances) <= CHANCE_ALPHA
+    return guessing.p_above([score for score, _ in levels], [level for _, level in levels]) <= CHANCE_ALPHA
 
 
 def _beyond(rows: Sequence[Row], alpha: float) -> list[bool]:

@@ -30,3 +30,10 @@ def p_mean_above_chance(scores: Sequence[float], chances: Sequence[float]) -> fl
     if error == 0.0:
         return 0.0 if mean > 0 else 1.0
     return float(stdtr(len(differences) - 1, -mean / error))
+
+
+def p_above(scores: Sequence[float], chances: Sequence[float]) -> float:
+    """The exact p-value where every score is right or wrong, else that of the mean."""
+    if all(score in (0.0, 1.0) for score in scores):
+        return p_above_chance(round(sum(scores)), chances)
+    return p_mean_above_chance(scores, chances)

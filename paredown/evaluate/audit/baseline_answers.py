@@ -37,11 +37,7 @@ def _at_chance(name: str, items: Sequence[GoldenItem], scores: Mapping[str, floa
     if not known:
         return []
     values, levels = [value for value, _ in known], [level for _, level in known]
-    binary = all(value in (0.0, 1.0) for value in values)
-    p_value = (
-        guessing.p_above_chance(round(sum(values)), levels) if binary else guessing.p_mean_above_chance(values, levels)
-    )
-    if p_value <= CHANCE_ALPHA:
+    if guessing.p_above(values, levels) <= CHANCE_ALPHA:
         return []
     sentence = (
         f"On the slice {name!r} the baseline scores {100 * sum(values) / len(values):.0f} % of "

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from paredown.errors import UserError
 from paredown.hosts.tokenizer import LoadedTokenizer
-from paredown.records import codec
 from paredown.records.golden import GoldenItem
 
 
@@ -52,7 +51,7 @@ def _encode(item: GoldenItem, tokens: LoadedTokenizer) -> Encoded:
         return Encoded(item, ids=ids, choices=tuple(whole[len(ids) :] for whole in wholes))
     choices = tuple(tokens.tokenizer.encode(one, special_tokens=False) for one in item.choices)
     try:
-        text = tokens.render([codec.to_plain(one) for one in item.messages], add_generation_prompt=True)
+        text = tokens.render([message.plain for message in item.messages], add_generation_prompt=True)
     except UserError as error:
         return Encoded(item, choices=choices, refused=str(error))
     return Encoded(item, text, tokens.tokenizer.encode(text, special_tokens=False), choices)
