@@ -17,6 +17,7 @@ from paredown.client import streaming
 from paredown.contracts import Scorer, ScoreRequest, ScoreResult, ScoringLevel
 from paredown.evaluate import generation, scoring
 from paredown.evaluate.generation import Complete
+from paredown.hosts import scoring_client
 from paredown.hosts.running import RunningEngine
 from paredown.hosts.scoring_client import ScoringClient
 from paredown.records.events import RequestEvents
@@ -202,12 +203,10 @@ def _plain_text(item: GoldenItem, ids: tuple[int, ...]) -> _Encoded:
 
 def _ask(client: ScoringClient, batch: Sequence[_Encoded], *, share: bool, reverse: bool) -> list[Answer]:
     requests = [(place, request) for place, one in enumerate(batch) for request in one.requests(share=share)]
-    order = sorted(range(len(requests)), key=lambda index: requests[index][1].token_ids, reverse=reverse)
-    given = client.score([requests[index][1] for index in order])
-    results = dict(zip(order, given, strict=True))
+    results = scoring_client.in_order_of_ids(client, [request for _, request in requests], reverse=reverse)
     by_item: list[list[ScoreResult]] = [[] for _ in batch]
-    for index, (place, _) in enumerate(requests):
-        by_item[place].append(results[index])
+    for (place, _), result in zip(requests, results, strict=True):
+        by_item[place].append(result)
     return [one.answer(parts) for one, parts in zip(batch, by_item, strict=True)]
 
 

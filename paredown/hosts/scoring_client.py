@@ -152,3 +152,12 @@ class ScoringClient:
 def _error_of(header: Mapping[str, Any]) -> EngineError:
     kind = EngineOutOfMemory if header.get("error") == "memory" else EngineError
     return kind(str(header.get("message", "")), detail=str(header.get("traceback", "")))
+
+
+def in_order_of_ids(
+    client: ScoringClient, requests: Sequence[ScoreRequest], *, reverse: bool = False
+) -> list[ScoreResult]:
+    """Results in the order of the requests; asked in the order of the token ids, so that prefixes are shared."""
+    order = sorted(range(len(requests)), key=lambda index: requests[index].token_ids, reverse=reverse)
+    results = dict(zip(order, client.score([requests[index] for index in order]), strict=True))
+    return [results[index] for index in range(len(requests))]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from paredown.contracts import ScoreRequest, ScoreResult
 from paredown.errors import EngineError
+from paredown.hosts import scoring_client
 from paredown.hosts.scoring_client import ScoringClient
 from paredown.records.golden import FidelityText
 
@@ -15,9 +16,7 @@ def score(
     client: ScoringClient, texts: Sequence[FidelityText], request: Callable[[FidelityText], ScoreRequest]
 ) -> list[ScoreResult]:
     """Results in the order of the texts; asked in the order of the token ids, so that prefixes are shared."""
-    order = sorted(range(len(texts)), key=lambda index: texts[index].token_ids)
-    results = dict(zip(order, client.score([request(texts[index]) for index in order]), strict=True))
-    return [results[index] for index in range(len(texts))]
+    return scoring_client.in_order_of_ids(client, [request(text) for text in texts])
 
 
 def score_alone(
