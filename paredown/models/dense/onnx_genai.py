@@ -17,6 +17,7 @@ from typing import Any
 
 from paredown.errors import UserError
 from paredown.models.dense import Weights
+from paredown.models.formats import onnx_genai
 
 MATRIX = re.compile(r"^/(?:(?P<path>model/layers\.\d+)/(?P<part>attn|mlp)/(?P<name>\w+)|lm_head)/MatMul(_Q\d+)?$")
 NORM = re.compile(r"^model\.layers\.\d+\.(input|post_attention)_layernorm\.weight$")
@@ -37,13 +38,7 @@ class _Model:
     """Nodes and initializers; an initializer's data are read when they are asked for."""
 
     def __init__(self, directory: Path) -> None:
-        import onnx
-
-        path = directory / "model.onnx"
-        try:
-            self._graph: Any = onnx.load(str(path), load_external_data=False).graph
-        except Exception as error:  # the library raises protobuf's own errors for a damaged file
-            raise UserError(f"{path} cannot be read ({error}). Make or copy the model again.") from error
+        self._graph = onnx_genai.graph_of(directory / "model.onnx")
         self._directory = directory
         self._initializers = {one.name: one for one in self._graph.initializer}
 

@@ -35,14 +35,14 @@ def _recognises(directory: Path) -> bool:
     return (directory / "genai_config.json").is_file()
 
 
-def _read(directory: Path) -> tuple[StoredTensor, ...]:
+def graph_of(path: Path) -> Any:
+    """The graph of an ONNX file, without the data of its initializers. Raises UserError when it cannot be read."""
     try:
         import onnx
     except ImportError as error:
         raise MissingPackageError("Reading an ONNX model", "onnx", "pip install 'paredown[onnx]'") from error
-    path = directory / _file_name(directory)
     try:
-        graph = onnx.load(str(path), load_external_data=False).graph
+        return onnx.load(str(path), load_external_data=False).graph
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read as an ONNX model ({error}). Make or copy it again.") from error
     except Exception as error:
@@ -50,6 +50,12 @@ def _read(directory: Path) -> tuple[StoredTensor, ...]:
         if type(error).__name__ != "DecodeError":
             raise
         raise UserError(f"{path} is damaged: it is not a readable ONNX model. Make or copy it again.") from error
+
+
+def _read(directory: Path) -> tuple[StoredTensor, ...]:
+    graph = graph_of(directory / _file_name(directory))
+    import onnx
+
     uses = _uses(graph)
     seen: set[object] = set()
     found = []
